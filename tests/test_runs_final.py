@@ -16,6 +16,7 @@ import augury
 from augury.engine.session import Session
 from augury.errors import ProgramError, RunError
 from augury.meaning import evaluate
+from augury.meaning.finality import Finality
 from augury.model import Event, HistoryItem, Revocation
 from augury.program import Program
 from tests.programs import Step
@@ -201,6 +202,25 @@ def check_early(seed: object) -> None:
         session = disturbed(chance, program, session, often)
 
 
+def check_finality(seed: object, exact: bool = True) -> None:
+    """An answer is emitted as soon as the reference evaluator calls it final, by pushes and by the clock alone."""
+    chance = Random(f"finality {seed}")
+    program, telling = compiled(chance), write_telling(chance, 9)
+    session = program.session(
+        clock="logical", emit="final", lateness=f"{telling.lateness}s", longest=f"{telling.lasting}s"
+    )
+    told, found, often = Told(telling.lateness), set(), chance.choice((0.0, 0.3, 1.0))
+    for step in telling.steps:
+        found |= {change.event.content for change in tell(session, told, step)}
+        if told.frontier is not None:
+            finality = Finality(program.plan, CLOCK, told.frontier, telling.lasting)
+            model = evaluate(program.plan, told.items, CLOCK, [], told.frontier, observe=finality.observe)
+            right = {e.content for e in model.events if finality.is_final(e, model)}
+            assert not exact or right <= found, (seed, text_of(program), "not emitted", right - found)
+            assert found <= right, (seed, text_of(program), "emitted too early", found - right)
+        session = disturbed(chance, program, session, often)
+
+
 def check_orders(seed: object) -> None:
     """The answer does not depend on the order of arrival."""
     chance = Random(f"ordered runs {seed}")
@@ -220,6 +240,12 @@ def check_orders(seed: object) -> None:
 def test_final_answers_are_those_of_the_reference(portion: int) -> None:
     for seed in range(portion * 40, portion * 40 + 40):
         check_final(seed)
+
+
+@pytest.mark.parametrize("portion", range(200 if FUZZ else 3))
+def test_answers_are_emitted_when_they_are_final(portion: int) -> None:
+    for seed in range(portion * 30, portion * 30 + 30):
+        check_finality(seed)
 
 
 @pytest.mark.parametrize("portion", range(200 if FUZZ else 3))

@@ -11,7 +11,7 @@ import click
 from augury.cli.options import Cluster, Given, given_options, spark_options
 from augury.cli.run import check_output, spark_problem
 from augury.errors import RunError
-from augury.job import LeftOut, check_registered, warn_unknown
+from augury.job import LeftOut, check_registered, report_guess, warn_unknown
 from augury.terminal import say, status_line, warn, working
 
 
@@ -83,6 +83,7 @@ def stream(
             spark = open_session(cluster.master, cluster.conf, streaming_buckets=options.buckets, log=log)
             from augury.spark.stream_job import StreamJob
         job = StreamJob(spark, options, say)
+        report_guess(job.clock)
         try:
             with status_line(str(job.status)) as show:
                 job.run(show)

@@ -35,10 +35,11 @@ def evaluate(
     as_of: int | None = None,
     retention: int | None = None,
     graphs: Mapping[str | None, Sequence[TermTriple]] = {},
+    observe: Callable[[World, Stratum], None] | None = None,
 ) -> Model:
     """All derived events that the standing history entails, with every derivation, up to the clock.
 
-    `graphs` is the static dataset that queries read, by name.
+    `graphs` is the static dataset that queries read, by name; `observe` is called with the world after each stratum.
     """
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
@@ -78,6 +79,8 @@ def evaluate(
         _Answer(world, stratum, seeds, derivations, learn=learn if looks_back else None).run()
         if any(rule.makes for rule in rules):
             learn()
+        if observe is not None:
+            observe(world, stratum)
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
     found.sort(key=lambda e: e.order)
     outputs = [e for e in found if e.type in plan.outputs]

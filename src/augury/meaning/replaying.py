@@ -10,6 +10,7 @@ from augury.algebra.properties import query_delay, settling_delays
 from augury.clock import Clock
 from augury.entailment import Model, Replay
 from augury.meaning.evaluator import evaluate
+from augury.meaning.finality import Finality
 from augury.meaning.rdf_by_rdflib import TermTriple
 from augury.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.standing import Gate
@@ -34,11 +35,13 @@ def replay(
     emit: Literal["early", "final"] = "early",
     lateness: int | None = None,
     graphs: Mapping[str | None, Sequence[TermTriple]] = {},
+    longest: int | None = None,
 ) -> Replay:
     """The changes of the answer while the history is told item by item.
 
     The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
-    nothing that may still come could change it.
+    nothing that may still come could change it. `longest` says how long inputs last at most, in time points; without it
+    the longest one so far stands for all.
     """
     so_far: list[HistoryItem] = []
     late: list[HistoryItem] = []
@@ -48,13 +51,27 @@ def replay(
 
     delays = {**settling_delays(plan), **_own_delays(plan)}
 
-    def settled(event: Event, frontier: int) -> bool:
-        """Whether no longer run, or shorter one, may still take the place of what an event rests on."""
-        delay = delays[event.type, len(event.args)]
-        return delay is not None and event.end <= frontier - clock.length(delay)
+    def settled(model: Model, finality: Finality | None) -> list[Event]:
+        """The events that no other match, and no answer of a query, may still take the place of."""
+        if finality is None:
+            return model.events
+        if not plan.graph_queries:
+            return [event for event in model.events if finality.is_final(event, model)]
+        waits = {type: None if delay is None else clock.length(delay) for type, delay in delays.items()}
+        return [
+            e
+            for e in model.events
+            if (wait := waits[e.type, len(e.args)]) is not None and e.end <= finality.frontier - wait
+        ]
 
-    def show(model: Model, frontier: int | None = None) -> None:
-        now = {e.id: e for e in model.events if frontier is None or settled(e, frontier)}
+    def final(frontier: int) -> None:
+        lasting = [e.end - e.start for e in so_far if isinstance(e, Event)]
+        finality = Finality(plan, clock, frontier, max(lasting, default=0) if longest is None else longest)
+        observe = None if plan.graph_queries else finality.observe
+        show(evaluate(plan, so_far, clock, facts, frontier, None, retention, graphs, observe), finality)
+
+    def show(model: Model, finality: Finality | None = None) -> None:
+        now = {e.id: e for e in settled(model, finality)}
         changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
         changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
         shown.clear()
@@ -68,7 +85,7 @@ def replay(
         if emit == "early":
             show(evaluate(plan, so_far, clock, facts, None, None, retention, graphs))
         elif gate.frontier is not None:
-            show(evaluate(plan, so_far, clock, facts, gate.frontier, None, retention, graphs), gate.frontier)
+            final(gate.frontier)
     last = evaluate(plan, so_far, clock, facts, until, None, retention, graphs)
     show(last)
     return Replay(changes, late, last)

@@ -84,10 +84,10 @@ class Runs:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
         part, count = self.run.parts[len(match.counts)], len(match.iterations)
         more = part.most is None or count < part.most
-        longer = self._next(match, part, part.between if count else part.link) if more else []
-        return [*longer, *(self._completed(match, part) if count >= part.least else ())]
+        longer = self.following(match, part, part.between if count else part.link) if more else []
+        return [*longer, *(self.completed(match, part) if count >= part.least else ())]
 
-    def _next(self, match: Match, part: Part, link: Link) -> list[Match]:
+    def following(self, match: Match, part: Part, link: Link) -> list[Match]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
         found = [
             (row, longer)
@@ -148,7 +148,7 @@ class Runs:
             tried = passed
         return None
 
-    def _completed(self, match: Match, part: Part) -> Iterator[Match]:
+    def completed(self, match: Match, part: Part) -> Iterator[Match]:
         """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
         try:
             values = self.results(match)
@@ -224,14 +224,14 @@ class Runs:
         best: dict[OrderKey, tuple[int, ...]] = {}
         longest = self.run.which == "LONGEST"
         for match in matches:
-            group, counts = self._group(match), self._counts(match)
+            group, counts = self.group(match), self.counts(match)
             best[group] = (max if longest else min)(best.get(group, counts), counts)
-        return [match for match in matches if best[self._group(match)] == self._counts(match)]
+        return [match for match in matches if best[self.group(match)] == self.counts(match)]
 
-    def _counts(self, match: Match) -> tuple[int, ...]:
+    def counts(self, match: Match) -> tuple[int, ...]:
         return tuple(n for n, part in zip(match.counts, self.run.parts, strict=True) if part.quantified)
 
-    def _group(self, match: Match) -> OrderKey:
+    def group(self, match: Match) -> OrderKey:
         return (self._key(match), match.events[0].id)
 
     def _key(self, match: Match) -> OrderKey:

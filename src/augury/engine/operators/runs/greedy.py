@@ -113,8 +113,8 @@ class Greedy(Edges):
         self.known = np.empty((16, 5), np.int64)
         self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
         # The states of a search, and where they are in a table by content; see `best_matches.py`.
-        self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 64), np.int64)
-        self.slots = np.zeros((2, 128), np.int64)
+        self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 0), np.int64)
+        self._more_states(64)
         self.filled = 0  # moments of which these say something
         self.calls = 0
 
@@ -232,6 +232,8 @@ class Greedy(Edges):
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
         if self.pool.shape[1] < self.used + 4 * len(changed):
             self.pool = grown(self.pool, 2 * self.used + 8 * len(changed), self.used)
+        if self.searched.shape[1] < 2 * len(changed):
+            self._more_states(1 << (4 * len(changed)).bit_length())
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
             at, used, n, touched, fell = d.decide(
@@ -245,15 +247,21 @@ class Greedy(Edges):
             self.count_paths = n
             if used < 0:
                 self.used = int((self.paths[b.P_AT, :n] + self.paths[b.P_LENGTH, :n]).max(initial=0))
-                self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
-                self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
-                fallen = grown(fallen, 2 * len(fallen), fell)
-                self.searched = np.empty((len(self.searched), 4 * self.searched.shape[1]), np.int64)
-                self.slots = np.zeros((2, 4 * self.slots.shape[1]), np.int64)
+                if used == b.NO_STATES:
+                    self._more_states(4 * self.searched.shape[1])
+                else:
+                    self.pool = grown(self.pool, 4 * self.pool.shape[1], self.used)
+                    self.paths = grown(self.paths, 2 * self.paths.shape[1], n)
+                    fallen = grown(fallen, 2 * len(fallen), fell)
                 self.calls += 1
                 continue
             self.used = used
         self.fallen = fallen[:fell]
+
+    def _more_states(self, count: int) -> None:
+        """Room for so many states of a search. What was found before is forgotten: a new call does not look at it."""
+        self.searched = np.empty((len(self.searched), count), np.int64)
+        self.slots = np.zeros((2, 2 * count), np.int64)
 
     def _show(self, before: int, gone: Array) -> None:
         """Matches that have come, and those that are no more."""
@@ -553,10 +561,10 @@ class Greedy(Edges):
             every = np.ones(n, bool)
             return every, every
         far, own = self._reaches() >= begins
-        ends: Array = self.moments.out.table.data[END, :n] >= begins
-        far, own = far | ends, own | ends
         far[self.closed] = own[self.closed] = False
-        return far, far if self.run.skip is not None else own
+        kept: Array = far | (self.moments.out.table.data[END, :n] >= begins)
+        kept[self.closed] = False
+        return kept, far if self.run.skip is not None else own
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since, n = horizon.since[id(self.moments.out.table)], self.out.table.n

@@ -20,6 +20,8 @@ from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.moves import Move
+from augury.engine.operators.runs.ongoing import Matter
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.sight import has_earlier
 from augury.jit import Array
@@ -303,16 +305,49 @@ class Longest(Chooser):
 
     # How long it keeps what
 
-    def _changing(self, since: Mapping[int, int], begins: int | None) -> tuple[list[int], list[int]]:
-        """The matches of which it may still change whether they are chosen; and those that decide where they may begin."""
+    def _matter(self) -> Matter:
+        """Which partial matches can become as good as the best one with their first event, or better, by a move."""
+        parts, longest = self.run.parts, self.run.which == "LONGEST"
+        data, count = self.partials.out.table.data, len(self.run.parts)
+        best = np.full(
+            (len(self.quantified), self.partials.moments.out.table.n), -1 if longest else k.FOREVER, np.int64
+        )
+        for start in self.starts.values():
+            if start.rows:
+                best[:, start.moment] = start.best
+
+        def matter(move: Move, rows: Array) -> Array:
+            good, tied = np.zeros(len(rows), bool), np.ones(len(rows), bool)
+            for place, part in enumerate(self.quantified):
+                times, most = data[k.STATE + count + part, rows], parts[part].most  # those left out came not at all
+                if part >= move.target and longest:
+                    times = np.full(len(rows), k.FOREVER if most is None else most)
+                elif part >= move.target:
+                    times = np.maximum(times + (part == move.target), parts[part].least)
+                known = best[place, data[k.FIRST, rows]]
+                good |= tied & ((times > known) if longest else (times < known))
+                tied &= times == known
+            return good | tied
+
+        return matter
+
+    def _changing(
+        self, since: Mapping[int, int], begins: int | None, whole: bool = False
+    ) -> tuple[list[int], list[int]]:
+        """The matches of which it may still change whether they are chosen; and those that decide where they may begin.
+
+        `whole`: all matches with one first event, or none of them; and as long as any partial match with it may go on, for
+        what becomes of that is compared with them.
+        """
         partials = self.partials
         moments, ends = partials.moments.out.table, self.inputs[0].table.data[END]
         least, rows_from = since[id(moments)], since[id(self.inputs[0].table)]
-        going = partials.ongoing.of(least, begins).open
+        going = partials.ongoing.of(least, begins, None if whole else self._matter()).open
         firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
 
         def is_open(start: _Start) -> bool:
-            return start.end >= least or any(ends[row] >= rows_from for row in start.rows)
+            counted = start.rows if whole else [row for row, counts in start.rows.items() if counts == start.best]
+            return start.end >= least or any(ends[row] >= rows_from for row in counted)
 
         if self.run.skip is None:
             still = set(firsts)
@@ -355,6 +390,12 @@ class Longest(Chooser):
         """What may still be chosen, or no longer; with SKIP also the last match before that."""
         wanted = np.zeros(self.inputs[0].table.n, bool)
         since = horizon.since[id(self.partials.moments.out.table)]
-        changing, anchors = self._changing(horizon.since, self.partials.begins_from(since, horizon))
+        changing, anchors = self._changing(horizon.since, self.partials.begins_from(since, horizon), whole=True)
         wanted[changing + anchors] = True
         return wanted
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        """Of the matches that are kept it stays known which were taken."""
+        table = self.out.table
+        taken = keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
+        keep[id(table)] |= table.stands() & taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ from augury.jit import Array
 if TYPE_CHECKING:
     from augury.engine.operators.runs.moves import Move
     from augury.engine.operators.runs.partials import Partials
+
+
+Matter = Callable[["Move", Array], Array]
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,11 @@ class Ongoing:
     def __init__(self, partials: Partials) -> None:
         self.partials = partials
 
-    def of(self, since: int | None, begins: int | None) -> GoingOn:
-        """What may go on, where events to come end from `since` on and begin from `begins` on; None is no bound."""
+    def of(self, since: int | None, begins: int | None, matter: Matter | None = None) -> GoingOn:
+        """What may go on, where events to come end from `since` on and begin from `begins` on; None is no bound.
+
+        `matter` says which partial matches are worth going on with by a move.
+        """
         partials = self.partials
         data, n, moments = partials.out.table.data, partials.out.table.n, partials.moments.out.table
         alive = partials.out.table.alive[:n].astype(bool)
@@ -48,11 +55,14 @@ class Ongoing:
         for number, move in enumerate(partials.moves):
             rows = np.flatnonzero(alive & (data[k.PART, :n] == move.source))
             rows = rows[self._may_move(move, rows)]
+            rows = rows if matter is None else rows[matter(move, rows)]
             ends, shuts = self._followed(number, move, rows, following)
             latest = np.minimum(ends, self._latest_start(number, rows))
-            going = np.ones(len(rows), bool) if begins is None else latest >= begins
-            if since is not None and partials.longest < k.EVER:
-                going &= data[START, rows] + partials.longest >= since
+            going = np.ones(len(rows), bool)
+            if begins is not None:
+                going = latest >= begins
+            elif since is not None and partials.longest < k.EVER:
+                going = data[START, rows] + partials.longest >= since
             open_rows[rows[going]] = True
             shuts = shuts[going]
             shutting[shuts[shuts >= 0]] = True

@@ -307,6 +307,7 @@ class Partials(Edges):
         return {"closed": self.closed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+        require(isinstance(state, dict) and "closed" in state, "no word of what is closed")
         closed = state["closed"]
         require(is_array(closed, np.int64, len(closed)), "rows that are none")
         check_numbers(closed, 0, self.moments.out.table.n, NOT_THERE)

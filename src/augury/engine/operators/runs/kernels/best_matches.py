@@ -12,6 +12,7 @@ from augury.jit import Array, helper
 
 MAKES_NO_ARRAYS = True
 ACCEPT, NO_MOVE = -2, -1
+NO_STATES = -2  # there is no room for more states
 # A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, whether it
 # stands, whether each of its moments was the only one to try, and the match that it is with one moment more.
 P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
@@ -38,7 +39,7 @@ def precedes(a: int, b: int, data: Array, rank: Array) -> bool:
 def latest_start(
     m: int, move: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, then: int, limits: Array
 ) -> int:
-    """The latest start of an event that may still follow a moment by a move.
+    """The latest start of an event that may still follow a moment by a move; long before all others where none may.
 
     By NEXT, what starts after the end of a neighbour is none; by THEN, what starts after the end of one that was found. And
     none starts later than the conditions of the move allow, counted from the start and from the end of the moment.
@@ -61,7 +62,7 @@ def latest_start(
         latest = min(latest, data[START, m] + limits[0, move])
     if limits[1, move] < FOREVER:
         latest = min(latest, end + limits[1, move])
-    return int(max(latest, end))
+    return int(latest if latest > end else -FOREVER)
 
 
 @helper
@@ -86,11 +87,11 @@ def usable(s: int, first: int, states: Array, data: Array) -> bool:
 
 
 @helper
-def enter(s: int, m: int, part: int, times: int, first: int, states: Array, parts: int, data: Array) -> None:
+def enter(s: int, m: int, part: int, times: int, first: int, states: Array, parts: int) -> None:
     """A state of which nothing is known yet."""
     states[S_MOMENT, s], states[S_PART, s], states[S_TIMES, s] = m, part, times
     states[S_FOUND, s], states[S_MOVE, s], states[S_EDGE, s], states[S_NEXT, s] = 0, NO_MOVE, -1, -1
-    states[S_REACH, s], states[S_FOR, s], states[S_CUT, s] = data[END, m], first, 0
+    states[S_REACH, s], states[S_FOR, s], states[S_CUT, s] = -FOREVER, first, 0
     states[S_TRIED, s], states[S_CLEAN, s], states[S_WRITTEN, s] = 0, 1, -1
     for p in range(parts):
         states[S_COUNTS + p, s] = 0
@@ -155,7 +156,7 @@ def search(
             return -1, count, 0
         s, count = count, count + 1
         slots[0, slot], slots[1, slot] = call, s
-    enter(s, first, root, counted(1, root, least, most), first, states, parts, data)
+    enter(s, first, root, counted(1, root, least, most), first, states, parts)
     begun, depth = s, 0
     stack[0, AT_STATE], stack[0, AT_OPTION], stack[0, AT_EDGE] = s, 0, -1
     while depth >= 0:
@@ -205,7 +206,7 @@ def search(
                 return -1, count, tried
             following, count = count, count + 1
             slots[0, slot], slots[1, slot] = call, following
-        enter(following, x, target, again, first, states, parts, data)
+        enter(following, x, target, again, first, states, parts)
         depth += 1
         stack[depth, AT_STATE], stack[depth, AT_OPTION], stack[depth, AT_EDGE] = following, 0, -1
     return begun, count, tried
@@ -283,11 +284,11 @@ def attempt(
     used: int, paths: Array, n: int, reach: Array,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """The best matches that begin with a moment: how much of the pool is used then, how many paths and states there are,
-    and how many ways were tried. Where there is no room, -1.
+    and how many ways were tried. Where there is no room for matches -1, for states `NO_STATES`.
 
     `reach` is the latest start of an event that may change them.
     """
-    tried, latest = 0, data[END, first]
+    tried, latest = 0, -FOREVER
     for r in range(len(roots)):
         if not starts & (1 << roots[r]):
             continue
@@ -297,7 +298,7 @@ def attempt(
         )  # fmt: skip
         tried += more
         if root < 0:
-            return -1, n, count, tried
+            return NO_STATES, n, count, tried
         latest = max(latest, states[S_REACH, root])
         if states[S_FOUND, root]:
             clean = r == 0 and states[S_CLEAN, root] == 1 and states[S_CUT, root] == 0
@@ -310,6 +311,6 @@ def attempt(
                 return -1, before, count, tried
             break
     if longest < EVER:
-        latest = max(data[END, first], min(latest, data[START, first] + longest))
+        latest = min(latest, data[START, first] + longest)
     reach[0] = latest
     return used, n, count, tried

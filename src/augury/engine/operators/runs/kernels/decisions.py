@@ -44,7 +44,7 @@ def summed_up(chosen: Array, paths: Array, pool: Array, ranks: Array, parts: int
 @helper
 def open_until(m: int, part: int, data: Array, moves: Array, limits: Array) -> int:
     """The latest start of an event that may follow a last moment as an iteration of a part."""
-    latest = data[END, m]
+    latest = -FOREVER
     for v in range(moves.shape[1]):
         if moves[0, v] == part:
             bound = FOREVER
@@ -52,7 +52,8 @@ def open_until(m: int, part: int, data: Array, moves: Array, limits: Array) -> i
                 bound = min(bound, data[START, m] + limits[0, v])
             if limits[1, v] < FOREVER:
                 bound = min(bound, data[END, m] + limits[1, v])
-            latest = max(latest, bound)
+            if bound > data[END, m]:
+                latest = max(latest, bound)
     return int(latest)
 
 
@@ -256,7 +257,7 @@ def decide(
                     )  # fmt: skip
                     touched += tried
                     if used < 0:
-                        return i, -1, begun, touched, fell
+                        return i, used, begun, touched, fell
                     reach = reached[0]
                     touched += used - filled
                 # What was found before and is found again stays.
