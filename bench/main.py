@@ -10,7 +10,20 @@ from typing import TypeAlias
 from rich.console import Console
 
 from augury.terminal import say, working
-from bench import charts, compare, extras, files, fraud, graph_events, knowledge, paper_r, paper_v, payments, spaseq
+from bench import (
+    charts,
+    compare,
+    extras,
+    files,
+    fraud,
+    graph_events,
+    knowledge,
+    paper_r,
+    paper_v,
+    payments,
+    shapes,
+    spaseq,
+)
 from bench.measure import Settings
 from bench.report import as_json, table
 from bench.rows import Row
@@ -26,6 +39,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "graphs": graph_events.EXPERIMENTS,
     "spaseq": {**spaseq.EXPERIMENTS, **fraud.EXPERIMENTS},
     "files": files.EXPERIMENTS,
+    "shapes": shapes.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
 }
 LONG = extras.LONG | files.LONG
@@ -59,6 +73,7 @@ TITLES = {
     **spaseq.TITLES,
     **fraud.TITLES,
     **files.TITLES,
+    **shapes.TITLES,
     "latency": "P1, one event at a time",
     "batches": "P1, by the number of events pushed at once",
     "answers": "P1, answers counted and looked at",

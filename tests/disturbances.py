@@ -85,7 +85,7 @@ class Inputs(Told):
 @cache
 def compiled(text: str, language: str) -> Program | None:
     try:
-        return augury.compile(text, language=language, name="q" if language == "spaseq" else None)  # type: ignore[arg-type]
+        return augury.compile(text, language=language, name="q" if language == "spaseq" else None)
     except augury.ProgramError:
         return None
 
@@ -191,7 +191,7 @@ def check(story: Story) -> bool | None:
     session = program.session(
         clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
         rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
-        **({} if story.revisable is None else {"revisable": length(story.revisable)}),
+        revisable=True if story.revisable is None else f"{story.revisable}s",
     )  # fmt: skip
     watch = Watch(program, story, session, Inputs(story), {})
     answered = False
@@ -234,7 +234,7 @@ def _simpler(story: Story) -> Iterator[Story]:
                 yield replace(story, actions=(*story.actions[:i], less, *story.actions[i + 1 :]))
     for name in ("lateness", "revisable", "longest"):
         if getattr(story, name) is not None:
-            yield replace(story, **{name: None})
+            yield replace(story, **{name: None})  # type: ignore[arg-type]
     if story.emit == "final":
         yield replace(story, emit="early")
     if story.facts:

@@ -96,6 +96,14 @@ class StateWriter(Writer):
 
     # Collects
 
+    def labelled(self, count: int) -> tuple[list[str], Part, list[str]]:
+        """Mostly plain atoms: a rule that holds little collects little."""
+        if count > 1 or self.chance(30):
+            return super().labelled(count)
+        name = self.pick(["X", "X", "_"])
+        atom = self.pick(["a({})", "b({})", "c({})", "d({}, _)", *self._numeric("{}")]).format(name)
+        return [f"i: {atom}"], part(atom, more=[name] if name != "_" else []), ["i"]
+
     def collects_rule(self, type: str) -> None:
         """A rule that collects once or several times, in windows, of the last ones, of exactly n, or of none."""
         literals, body, labels = self.labelled(self.pick([1, 1, 1, 2]))
@@ -123,10 +131,11 @@ class StateWriter(Writer):
         self, type: str, literals: list[str], body: Part, windows: Sequence[str], shared: str, labels: Sequence[str]
     ) -> None:
         """Collects, conditions on their groups, a ranking and a head."""
-        count, totals, groups, each = self.pick([1, 1, 2, 2, 3]), list[str](), list[str](), list[str]()
+        count, totals, groups, each = self.pick([1, 1, 1, 2, 2, 3]), list[str](), list[str](), list[str]()
+        types = self.some(["a", "b", "a", "b", "c", "d"], 1, 1)  # few types, so that there is something to collect
         for i in range(count):
             n, p = f"Q{i}", f"p{i}"
-            kind = self.pick(["a", "b", "a", "b", "d", "c", *[t for t in self.reads[-2:] if COLUMNS[t][:1] == "n"]])
+            kind = self.pick([*types * 3, *types, "a", "b", *[t for t in self.reads[-2:] if COLUMNS[t][:1] == "n"]])
             key = self.pick([shared, shared, "_"])
             rest = ["_"] * (len(COLUMNS[kind]) - 1)
             args = [n, *rest] if COLUMNS[kind][:2] != "nn" else [key, n, *rest[1:]]
@@ -141,7 +150,7 @@ class StateWriter(Writer):
             how = self.pick([*[f"while {w}" for w in windows], f"while {windows[0]}", "last 1", "last 2", "last 3",
                              "exactly 1", "exactly 2"])  # fmt: skip
             outside = key == "_" or key in body.sure or key not in args
-            none = outside and self.chance(25)
+            none = outside and self.chance(40)
             if key in args and key not in body.sure and key != "_":
                 groups.append(key)
             literals.append(f"{how}: collect {p}: {atom}{' or none' if none else ''}")
@@ -266,7 +275,7 @@ class Story:
 
 def settings(choices: Choices, actions: Sequence[Action]) -> dict[str, object]:
     """How a session is opened."""
-    lateness = choices.pick([None, 0, 1, 2, 4, 8, None])
+    lateness = choices.pick([None, 0, 0, 1, 2, 4, 8])
     lengths = [i.end - i.start for a in actions if isinstance(a, list) for i in a if isinstance(i, Event)]
     return {
         "emit": choices.pick(["early", "early", "final"]),
@@ -279,7 +288,7 @@ def settings(choices: Choices, actions: Sequence[Action]) -> dict[str, object]:
 def happenings(number: Number, events: Callable[[str, int], Event], facts: bool) -> tuple[Action, ...]:
     """What happens: `events` makes an event with an id that ends about a time. Short stories find most."""
     choices, time, done, actions = Choices(number), number(-2, 6), list[str](), list[Action]()
-    disturbed, steps = choices.pick([10, 40, 90, 90]), choices.pick([3, 4, 5, 6, 8, 12, 25])
+    disturbed, steps = choices.pick([20, 50, 90, 90]), choices.pick([4, 5, 6, 8, 8, 12, 25])
     sizes, back = choices.pick([(1,), (1, 1, 2), (1, 2, 4)]), choices.pick([(0, 0, 0, 1), (0, 0, 1, 2, 3, 6)])
     revoking, gaps = choices.pick([2, 5, 8]), choices.pick([(0, 1, 1, 2), (0, 1, 2, 3, 7), (4, 6, 1)])
     for step in range(steps):
@@ -308,7 +317,7 @@ def happenings(number: Number, events: Callable[[str, int], Event], facts: bool)
             actions.append(push)
         for disturbance in ("prune", "save"):
             if choices.chance(disturbed):
-                actions.append(disturbance)  # type: ignore[arg-type]
+                actions.append(disturbance)
     return tuple(actions)
 
 
@@ -336,14 +345,14 @@ def story(kind: str, seed: object) -> Story:
     read = sorted({type for type in re.findall(r"\b([a-z])\(", text) if type in COLUMNS and type not in DERIVED}) or [
         "a"
     ]
-    few = choices.chance(70)  # whether most values are equal
+    few = choices.chance(85)  # whether most values are equal
 
     def event(id: str, end: int) -> Event:
         made = write_event(number, id, lengths=lengths)
         if few or choices.chance(50):
             type = choices.pick([*read, *read, choices.pick(["a", "b", "c"])])
             values: dict[str, Value] = {
-                "n": choices.pick([1, 1, 1, 2]),
+                "n": choices.pick([1, 1, 1, 1, 2]),
                 "s": "k",
                 "t": Term("loc", (1, choices.pick([1, 2]))),
             }

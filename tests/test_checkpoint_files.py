@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import augury
+from augury.clock import Clock
 from augury.errors import SnapshotError
 from augury.settings import Settings, Task
 from augury.spark.checkpoint import StreamOptions
@@ -40,7 +41,7 @@ def make(folder: Path) -> Path:
     """A checkpoint after two batches, the second of which is committed, and a third that was broken off."""
     made = folder / "ck"
     made.mkdir()
-    options(folder).save("logical")
+    options(folder).save(Clock())
     write(made / "output" / "ready.json", sealed({"batch": 1, "parts": {"output": "out"}}), sums=False)
     spark = made / "spark"
     write(spark / "metadata", '{"id":"4bfb5080"}')
@@ -169,7 +170,8 @@ def test_a_checkpoint_that_does_not_say_its_format(tmp_path: Path) -> None:
     """As earlier versions wrote it, which left no note before their first answer either."""
     saved = make(tmp_path) / "augury.json"
     said = json.loads(saved.read_text())
-    del said["format"], said["checksum"]
+    for later in ("format", "checksum", "time_unit", "zone"):
+        del said[later]
     saved.write_text(json.dumps(said))
     (tmp_path / "ck" / "output" / "ready.json").unlink()
     options(tmp_path).check()

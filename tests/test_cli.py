@@ -401,8 +401,7 @@ def test_new(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         "daily",
     ]
     tests = runpy.run_path("test_rules.py")
-    for case in tests["CASES"]:
-        tests["test_rules"](case)
+    tests["test_rules"]()
     tests["test_the_data"]()
     names: dict[str, object] = {}
     for cell in json.loads(Path("explore.ipynb").read_text())["cells"]:

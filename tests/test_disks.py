@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,7 @@ def test_the_cause_is_looked_for_behind_what_is_raised() -> None:
     assert str(user_error(error, None)) == FULL
 
 
-def spooled(folder: Path, lines: Iterator[str] | io.TextIOBase) -> AuguryError | None:
+def spooled(folder: Path, lines: io.TextIOBase) -> AuguryError | None:
     spool = Spool(folder, lines)  # type: ignore[arg-type]
     spool.start()
     spool.join(60)
@@ -71,7 +70,7 @@ def spooled(folder: Path, lines: Iterator[str] | io.TextIOBase) -> AuguryError |
 
 def test_standard_input_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run must not end as if its input were over."""
-    assert spooled(tmp_path, iter(["{}\n"])) is None
+    assert spooled(tmp_path, io.StringIO("{}\n")) is None
     error = spooled(tmp_path, io.TextIOWrapper(io.BytesIO(b'{"a": 1}\n' * 9999 + b'{"a": "\xff"}\n'), "utf-8"))
     assert str(error).startswith("standard input: cannot be read: 'utf-8' codec can't decode byte 0xff")
     assert "1}" in (tmp_path / "0000000001.jsonl").read_text()  # what came before
@@ -80,6 +79,6 @@ def test_standard_input_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "replace", full)
-    error = spooled(tmp_path, iter(["{}\n"] * 20_000))
+    error = spooled(tmp_path, io.StringIO("{}\n" * 20_000))
     assert isinstance(error, DataError)
     assert str(error).startswith(f"{tmp_path}: cannot be written: {FULL}\n  hint: make room")

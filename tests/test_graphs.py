@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import augury
 from augury.clock import Clock, Duration, Timestamp
-from augury.errors import DataError, ProgramError, RunError
+from augury.errors import AuguryError, DataError, ProgramError, RunError
 from augury.knowledge import rdf_files
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Triples
@@ -195,3 +195,50 @@ def test_static_graphs_are_read_once_with_what_is_wrong_skipped(tmp_path: Path, 
     found = list(augury.run(program, [event], clock="logical", rdf=graphs))
     assert len(found) == 3
     assert contents(found) == contents(augury.run(program, [event], clock="logical", rdf=graphs, engine="reference"))
+
+
+TRIG = f"""@prefix ex: <{EX}> .
+ex:none ex:p 0 .
+ex:g1 {{ ex:one ex:p 1 . ex:both ex:p 12 }}
+ex:g2 {{ ex:two ex:p 2 . ex:both ex:p 12 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "pattern", "expected"),
+    [
+        ("", "{ ?x ex:p ?from }", ["both", "none", "one", "two"]),
+        ("", "{ ?service ex:p ?y . BIND(?service AS ?x) }", ["both", "none", "one", "two"]),
+        ("FROM <http://ex.org/g1>", "{ ?x ex:p ?y }", ["both", "one"]),
+        ("FROM ex:g2", "{ ?x ex:p ?y }", ["both", "two"]),
+        ("FROM ex:g1 FROM ex:g2", "{ ?x ex:p ?y }", ["both", "one", "two"]),
+        ("FROM NAMED ex:g1", "{ ?x ex:p ?y }", []),
+        ("FROM NAMED ex:g1", "{ GRAPH ?g { ?x ex:p ?y } }", ["both", "one"]),
+        ("from # a remark\n ex:g1", "{ ?x ex:p ?y }", ["both", "one"]),
+        ("FROM ex:g1 FROM ex:g2", "{ { SELECT (COUNT(*) AS ?x) { ?s ex:p ?o } } }", ["3"]),
+        ("", "{ { SELECT (COUNT(*) AS ?x) { ?s ex:p ?o } } }", ["4"]),
+        ("", "{ { SELECT (COUNT(*) AS ?x) { GRAPH ?g { ?s ex:p ?o } } } }", ["4"]),
+        ("", "{ GRAPH ex:g1 { ?x ex:p ?y } }", ["both", "one"]),
+    ],
+)
+def test_a_query_reads_the_graphs_that_it_names(
+    dataset: str, pattern: str, expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "g.trig").write_text(TRIG)
+    query = f"SELECT DISTINCT ?x {dataset} WHERE {pattern}".replace("\n", "\\n")
+    program = augury.compile(f'prefix ex: <{EX}>.\nout(X) <- a, sparql("{query}", X).')
+    for engine in ("embedded", "reference"):
+        result = augury.run(program, [Event("a", (), 1)], clock="logical", rdf=tmp_path / "g.trig", engine=engine)
+        assert sorted(str(e.args[0]).strip("<>").removeprefix(EX) for e in result) == expected
+
+
+def test_a_query_of_a_graph_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "g.trig").write_text(TRIG)
+    (tmp_path / "g.nt").write_text(f"<{EX}a> <{EX}p> <{EX}b> .\n")
+    for query in ("FROM <http://ex.org/g3>", "FROM NAMED ex:g3", "FROM <g.trig>"):
+        program = f'prefix ex: <{EX}>.\nout(X) <- a, sparql("SELECT ?x {query} WHERE {{ ?x ?p ?o }}", X).'
+        for name, hint in (("g.trig", f"the graphs are <{EX}g1>, <{EX}g2>"), ("g.nt", "no graph has a name")):
+            with pytest.raises(AuguryError) as error:
+                augury.run(program, [Event("a", (), 1)], clock="logical", rdf=tmp_path / name)
+            said = str(error.value)
+            assert ("there is no such graph" in said and hint in said) or "<g.trig>" in query

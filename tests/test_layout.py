@@ -13,7 +13,7 @@ from tests.conftest import piece
 
 SOURCE = Path(__file__).parent.parent / "src" / "augury"
 ORDER = [
-    "errors", "jit", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "columns", "graphs", "sources", "knowledge", "queries", "compiled", "settings", "meaning", "notation", "pictures",
+    "errors", "jit", "time_units", "clock", "limits", "model", "standing", "algebra", "entailment", "optimiser", "language", "columns", "graphs", "sources", "knowledge", "queries", "compiled", "settings", "meaning", "notation", "pictures",
     "explain", "sinks", "engine", "program", "spark", "run", "testing", "terminal", "job", "examples", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.

@@ -28,7 +28,7 @@ from augury.model import Event, HistoryItem
 from augury.notation import show_event
 from augury.settings import Task
 from augury.sources import History, Reader, Skipped
-from augury.standing import admitted
+from augury.standing import Counts, accepted_and_repeated, admitted
 from augury.terminal import coloured, say, warn, working
 
 
@@ -68,11 +68,12 @@ class Job:
     def __init__(self, task: Task, in_order: bool = False, progress: Callable[[int], None] | None = None) -> None:
         """`in_order` is whether the order of arrival matters, as it does where something can be late."""
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         check_registered(self.plan)
         clock = partial(self.settings.clock_of, task.program)
         reader = Reader(self.plan, clock, self.skipped, self.settings.strict, progress)
         self.history = reader.sources(task.events, in_order)
+        self.malformed = len(self.skipped.problems)  # before facts are read
         self.clock: Clock = reader.clock
         report_guess(self.clock)
         check_clock(task.program, self.clock.kind)
@@ -127,11 +128,26 @@ class Job:
         """The input types that rules read and of which there was no event."""
         return unread(self.plan, self.history.types)
 
-    def report(self, model: Model) -> None:
+    def counts(self, model: Model) -> Counts:
+        """What became of all that was read; what an answer as of a time does not know is not among it."""
+        history = self.history
+        received = sum(map(len, history.batches.values())) + len(history.revoked) + self.malformed
+        if isinstance(model, batch.Answer):
+            accepted, repeated = model.session.accepted, model.session.repeated
+        else:
+            late, items = self.settings.lateness, history.items()
+            in_time = items if late is None else admitted(items, self.clock.length(late))[0]
+            accepted, repeated = accepted_and_repeated(in_time)
+        return Counts(received, accepted, repeated, len(self.late), len(model.rejected), self.malformed)
+
+    def report(self, model: Model, as_of: str | None = None) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
         left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
         left_out.report(model.errors, [why for _, why in model.rejected], self.history.unknown)
         tell_late(self.late, self.clock)
+        counts = self.counts(model)
+        if as_of is None and counts.left_out:
+            say(str(counts))
 
 
 class Follower:
@@ -140,8 +156,9 @@ class Follower:
     def __init__(self, task: Task) -> None:
         check_registered(task.plan)
         self.task, self.plan, self.settings = task, task.plan, task.settings
-        self.skipped = Skipped(self.settings.on_error)
+        self.skipped = Skipped(self.settings.on_error, limits=self.settings.limits)
         self._session: Session | None = None
+        self._wrong_facts = 0  # rows of facts that were skipped
         self.events = 0  # how many events and revocations came
 
     @property
@@ -157,7 +174,9 @@ class Follower:
         clock = self.settings.clock_of(task.program, first)
         report_guess(clock)
         check_clock(task.program, clock.kind)
+        before = len(self.skipped.problems)
         self.facts, self.graphs = read_facts(task.facts, task.graphs, self.plan, clock, self.skipped)
+        self._wrong_facts = len(self.skipped.problems) - before
         facts = self.facts + self.graphs.facts(self.plan, self.facts)
         self._session = Session(task.program, self.settings, clock=clock, facts=facts)
         return self._session
@@ -180,6 +199,15 @@ class Follower:
         left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
         left_out.report(session.errors, [why for _, why in session.rejected], session.unknown)
         tell_late(session.late, self.clock)
+        if self.counts.left_out:
+            say(str(self.counts))
+
+    @property
+    def counts(self) -> Counts:
+        """What became of all that came."""
+        session, malformed = self.session, len(self.skipped.problems) - self._wrong_facts
+        rest = (session.repeated, session.late_count, len(session.rejected))
+        return Counts(self.events + malformed, session.accepted, *rest, malformed)
 
 
 def unread(plan: Plan, types: Collection[str]) -> list[str]:

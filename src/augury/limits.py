@@ -1,4 +1,4 @@
-"""What a session may use at most: limits that a user sets, and how much memory there is."""
+"""What a session, a run and the reading of its input may use at most, and how much memory there is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class Limits:
     bytes: int | None = None  # of state
     pairs: int | None = None  # of events that a step looks at together
     answers: int | None = None  # of a step
-    time: int | None = None  # of a step, in microseconds
+    time: int | None = None  # of a step, of reading a source, of a query, in microseconds
+    line: int | None = None  # bytes of a line of text that is read
+    unpacked: int | None = None  # bytes that a packed file is unpacked to
 
     @staticmethod
     def of(given: Limits | Mapping[str, Any] | None) -> Limits:
@@ -44,12 +46,17 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+# What reading may use where no limit is set.
+LINE = 64 << 20
+UNPACKED, UNPACKED_TIMES = 1 << 30, 200  # bytes, or so many times its own size, whichever is more
+QUERY_TIME = 300_000_000  # microseconds of a query of a database file
 
 
 def _size(name: str, value: Any) -> int:
     read = _SIZE.fullmatch(str(value)) if not isinstance(value, bool) else None
-    if read is None or (read[2] and name != "bytes"):
-        example = '"2 GB"' if name == "bytes" else "1000000"
+    bytes_of = name in ("bytes", "line", "unpacked")
+    if read is None or (read[2] and not bytes_of):
+        example = '"2 GB"' if bytes_of else "1000000"
         raise RunError(f"the limit `{name}` is not a number: {value!r}", hint=f"write it as {example}")
     return int(float(read[1].replace("_", "")) * _UNITS[read[2].lower()])
 

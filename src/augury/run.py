@@ -39,7 +39,7 @@ from augury.pictures import (
 from augury.program import Program, compile
 from augury.settings import Settings
 from augury.sinks.names import attribute_names
-from augury.sources import Reader, SourceFile, read_history
+from augury.sources import Reader, Skipped, SourceFile, read_history
 from augury.time_units import TimeUnit
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
@@ -250,7 +250,8 @@ def run(
     settings = Settings.of(
         program, clock=clock, time_unit=time_unit, zone=zone, retention=retention, strict=strict, limits=limits
     )
-    reader = Reader(program.plan, lambda first: settings.clock_of(program, first), strict=strict)
+    skipped = Skipped(limits=settings.limits)
+    reader = Reader(program.plan, lambda first: settings.clock_of(program, first), skipped, strict)
     history = read_history(reader, events)
     if history.unknown:
         listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
@@ -259,7 +260,7 @@ def run(
     if chosen.guess:
         warnings.warn(chosen.guess, stacklevel=2)
     check_clock(program, chosen.kind)
-    known = facts_from(given_facts, program.plan, chosen)
+    known = facts_from(given_facts, program.plan, chosen, skipped)
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     graphs = Graphs.of(rdf)

@@ -3,10 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from augury.errors import DataError
 from augury.model import Event, HistoryItem, Revocation, give_ids
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of all that was received: events, revocations and rows that could not be read."""
+
+    received: int
+    accepted: int
+    repeated: int = 0  # known already, as they are
+    late: int = 0
+    rejected: int = 0  # their id names another event
+    malformed: int = 0
+
+    @property
+    def left_out(self) -> int:
+        return self.received - self.accepted
+
+    def __str__(self) -> str:
+        others = (f"{getattr(self, f.name):,} {f.name}" for f in fields(self)[1:])
+        return f"{self.received:,} received: {', '.join(others)}"
+
+
+def accepted_and_repeated(history: Iterable[HistoryItem]) -> tuple[int, int]:
+    """How many items of a history are new, and how many are known already; those whose id names another event are neither."""
+    events: dict[str, Event] = {}
+    revoked: set[str] = set()
+    accepted = repeated = 0
+    for item in give_ids(history):
+        if isinstance(item, Revocation):
+            known = item.id in revoked
+            revoked.add(item.id)
+        else:
+            known = item.id in events
+            if events.setdefault(item.id, item).content != item.content:
+                continue
+        accepted, repeated = accepted + (not known), repeated + known
+    return accepted, repeated
 
 
 class Standing(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -68,6 +69,25 @@ def progress(text: str) -> Iterator[Callable[[str], None]]:
 
     with _status(text) as status:
         yield lambda text: status.update(Text(visible(text)))
+
+
+@contextmanager
+def status_line(text: str, seconds: float = 10.0) -> Iterator[Callable[[str], None]]:
+    """A line that is updated on a terminal; elsewhere a line of its own on standard error, one every ten seconds."""
+    if sys.stderr.isatty():
+        with _status(text) as status:
+            yield status.update
+        return
+    say(text)
+    due = time.monotonic() + seconds
+
+    def show(text: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            say(text)
+            due = time.monotonic() + seconds
+
+    yield show
 
 
 def _status(text: str) -> Status:

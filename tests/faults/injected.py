@@ -44,6 +44,11 @@ WORKLOADS = PROGRAMS | {
     "all runs": "p(K, X, count(Y)) <- (a(K) THEN b(K, X) THEN b(K, Y)*).10s PER (K).",
     "or": "p(K) <- (a(K) OR c(K)).\nq(K, X) <- (p(K) SEQ b(K, X)).10s.",
     "facts": "up(K) <- t(K) WHERE on(K).\nfact on(K) <- t(K).\nfact not on(K) <- u(K).",
+    "shortest run": "p(K, X, count(Y)) <- b(K, X) THEN b(K, Y)* THEN c(K) PER (K) SHORTEST SKIP PAST END.",
+    "then": "p(K, X, Y) <- b(K, X) THEN b(K, Y) WHERE Y > X.",
+    "windows beside facts": "shop(0). shop(1).\np(K) <- w: every(4s), shop(K), while w: not a(K).",
+    "rows that cannot be computed": "p(X / Y) <- b(X, Y).\nq(K, X) <- (a(K) SEQ b(K, X)).10s WHERE 4 / X > 1.",
+    "extremes": "p(K, max(X), count(X)) <- o: a(K), w: extend_backward(o, 8s), while w: collect b(_, X).",
     "closure": "link(0, 1). link(1, 2).\nway(X, Y) :- link(X, Y).\nway(X, Z) :- link(X, Y), way(Y, Z).\np(X, Y) <- e(X, Y) WHERE way(X, Y).",
 }
 
@@ -180,6 +185,10 @@ def act(session: Session, action: Action) -> Changes:
     if kind == "learn":
         key, time = given
         return session.assert_fact("link", key, (key + 1) % 4, at=time)
+    if kind == "rules":
+        if any(rule.label == "extra" for rule in session.program.plan.rules):
+            return session.remove_rule("extra")
+        return session.add_rules("extra(K) <- (a(K) SEQ c(K)).10s.")
     session.prune()
     return Changes()
 

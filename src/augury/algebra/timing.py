@@ -12,7 +12,7 @@ from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
-from augury.algebra.terms import Apply, Const, Expr, Moment, show
+from augury.algebra.terms import Apply, Const, Expr, Moment, mapped_term, show
 from augury.clock import SECOND, Duration, Timestamp, show_duration
 from augury.errors import Span
 
@@ -291,6 +291,11 @@ class Timing:
 
     def _compare(self, condition: n.Compare) -> None:
         """A comparison that is a bound on the difference of two labelled times, whichever way it is written."""
+        both = _without_absolute(condition)
+        if both is not None:
+            for one_sided in both:
+                self._compare(one_sided)
+            return
         linear = _difference(condition.left, condition.right, self.tick or SECOND)
         if linear is None or condition.op == "!=":
             return
@@ -303,6 +308,43 @@ class Timing:
                 self.table.add(y, x, Limit(constant, condition.op == ">"), reason)
             case "=":
                 self._equal(x, y, -constant, reason)
+
+
+def _without_absolute(condition: n.Compare) -> tuple[n.Compare, n.Compare] | None:
+    """The two inequalities that an upper bound on an absolute difference implies; None where there is no such bound.
+
+    `abs(end(a) - end(b)) < 30`   →   `end(a) - end(b) < 30`, `0 - (end(a) - end(b)) < 30`
+    """
+    for side, sign in ((condition.left, 1), (condition.right, -1)):
+        absolute = _absolute(side, sign)
+        if absolute is None:
+            continue
+        value, sign = absolute
+        op = {"=": "<=" if sign > 0 else ">="}.get(condition.op, condition.op)
+        if op not in (("<", "<=") if sign > 0 else (">", ">=")):
+            return None
+        (inner,) = value.args
+        opposite = Apply("-", (Const(0), inner))
+        first, second = (
+            n.Compare(op, *(_replaced(e, value, new) for e in (condition.left, condition.right)), condition.span)
+            for new in (inner, opposite)
+        )
+        return first, second
+    return None
+
+
+def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
+    return new if expr is old else mapped_term(expr, lambda part: _replaced(part, old, new))
+
+
+def _absolute(expr: Expr, sign: int) -> tuple[Apply, int] | None:
+    """The first absolute value that a sum or difference adds (sign 1) or subtracts (sign -1)."""
+    match expr:
+        case Apply(function="abs"):
+            return expr, sign
+        case Apply(function="+" | "-", args=(first, second)):
+            return _absolute(first, sign) or _absolute(second, sign if expr.function == "+" else -sign)
+    return None
 
 
 def linear_point(expr: Expr) -> tuple[Point, int] | None:

@@ -47,7 +47,9 @@ def demo(name: str | None, embedded: bool, stream: bool, output: str | None) -> 
     """Run an application that comes with Augury; without NAME, list them."""
     if name is None:
         for each in EXAMPLES:
-            click.echo(f"{each:<16} {load(each).about}")
+            example = load(each)
+            needs = f" (needs pip install 'augury[{example.missing}]')" if example.missing else ""
+            click.echo(f"{each:<16} {example.about}{needs}")
         click.echo(
             "\naugury demo NAME runs one, on Spark where there is Java; --embedded in this process, --stream bit by bit."
         )
@@ -57,6 +59,8 @@ def demo(name: str | None, embedded: bool, stream: bool, output: str | None) -> 
     example = load(name)
     if stream and not example.streams:
         raise click.UsageError(f"`{name}` is about a history, and is not shown as a stream")
+    if example.missing:
+        raise RunError(f"`{name}` reads RDF, which is an extra", hint=f"pip install 'augury[{example.missing}]'")
     folder = Path(output or f"augury-demo/{name}")
     with working("making events"):
         events = example.prepare(folder)

@@ -9,6 +9,8 @@ import click
 
 from augury.errors import RunError
 
+_COPIES = {"events.csv.in": ("events.csv", "incoming/events.csv")}  # a stream reads the events of a folder
+
 
 @click.command()
 @click.argument("folder")
@@ -20,10 +22,12 @@ def new(folder: str) -> None:
     try:
         target.mkdir(parents=True, exist_ok=True)
         for template in sorted(files("augury").joinpath("project").iterdir(), key=lambda one: one.name):
-            name = template.name.removesuffix(".in")
-            (target / name).write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
-            click.echo(f"  {target / name}")
+            names = _COPIES.get(template.name, (template.name.removesuffix(".in"),))
+            for name in names:
+                (target / name).parent.mkdir(exist_ok=True)
+                (target / name).write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+                click.echo(f"  {target / name}")
     except OSError as error:
         raise RunError(f"{error.filename}: cannot be written: {error.strerror}") from None
     click.echo(f"\nTry it:\n  cd {folder}")
-    click.echo("  augury run rules.aug --events events.csv --facts price=prices.csv\n  pytest")
+    click.echo("  augury run rules.aug --events events.csv --facts price=prices.csv\n  python test_rules.py")

@@ -202,7 +202,8 @@ class Given:
             "limits",
             multiple=True,
             metavar="NAME=N",
-            help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB.",
+            help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB; "
+            "and what reading may: time, the bytes of a line, and what a packed file is unpacked to.",
         ),
     ]
 

@@ -26,7 +26,7 @@ from augury.cli.options import (
 )
 from augury.engine import batch
 from augury.errors import RunError
-from augury.job import Follower, Job, LeftOut, check_registered, unread
+from augury.job import Follower, Job, LeftOut, check_registered, report_guess, unread
 from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
 from augury.run import ENGINES, Result
 from augury.settings import Task
@@ -201,7 +201,7 @@ def run(
     if show_goals and isinstance(model, batch.Answer):
         for goal in model.session.goals():
             say(goal.show(job.clock, model.clock))
-    job.report(model)
+    job.report(model, as_of)
 
 
 def without_pandas() -> None:
@@ -302,6 +302,7 @@ def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: st
             from augury.spark.pipeline import Execution
         with working("reading events"):
             job = SparkJob(spark, task, until, Execution(partitions=partitions, trace=output.trace))
+        report_guess(job.clock)
         with working("evaluating on Spark"):
             if output.format == "parquet":
                 errors = job.write(make_folder(output.output))

@@ -11,8 +11,8 @@ import click
 from augury.cli.options import Cluster, Given, given_options, spark_options
 from augury.cli.run import check_output, spark_problem
 from augury.errors import RunError
-from augury.job import LeftOut, check_registered, warn_unknown
-from augury.terminal import progress, say, warn, working
+from augury.job import LeftOut, check_registered, report_guess, warn_unknown
+from augury.terminal import say, status_line, warn, working
 
 
 @click.command()
@@ -77,12 +77,15 @@ def stream(
     options.check()
     options = options.ready()
     with held(options.checkpoint) as log:
+        if not sys.stderr.isatty():
+            say("starting Spark")
         with working("starting Spark"):
             spark = open_session(cluster.master, cluster.conf, streaming_buckets=options.buckets, log=log)
             from augury.spark.stream_job import StreamJob
         job = StreamJob(spark, options, say)
+        report_guess(job.clock)
         try:
-            with progress("waiting for events") as show:
+            with status_line(str(job.status)) as show:
                 job.run(show)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None

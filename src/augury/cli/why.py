@@ -53,7 +53,7 @@ def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: 
         show("\n".join(tree_as_mermaid(t, job.clock, job.plan.prefixes) for t in trees), newline=False)
     else:
         show("\n\n".join(show_tree(t, job.clock, job.plan.prefixes) for t in trees))
-    job.report(model)
+    job.report(model, as_of)
 
 
 @click.command("why-not")
@@ -72,7 +72,7 @@ def why_not(given: Given, until: str | None, as_of: str | None, wanted: str, for
     if detected:
         raise RunError(f"{wanted} was detected: {_few(detected)}", "`augury why` shows how")
     click.echo(model.session.why_not(wanted, format_))
-    job.report(model)
+    job.report(model, as_of)
 
 
 def evaluated(given: Given, until: str | None, as_of: str | None) -> tuple[Job, Model]:

@@ -46,7 +46,12 @@ class Arrived:
     """A step that is to be taken."""
 
     arrivals: Arrivals
-    count: int = 0
+    count: int = 0  # of events
+    received: int = (
+        0  # of events, revocations and statements of facts: as many as are accepted, repeated, late and rejected
+    )
+    accepted: int = 0
+    repeated: int = 0  # known already, as they are
     greatest: int | None = None
     frontier: int | None = None  # up to when nothing more ends, where that was said
     batches: dict[Predicate, Batch] = field(default_factory=dict)
@@ -174,9 +179,11 @@ class Arrivals:
             raise _not_revisable()
         arrived = Arrived(self, unnamed=self.unnamed)
         behind = _behind(given, bounds, self.longest)
+        arrived.received += len(given.revoked)
         for type, batch in given.batches.items():
             self._check_times(type[0], batch)
             arrived.count += len(batch)
+            arrived.received += len(batch)
             late_ones = behind.get(type)
             if batch.ids is None and late_ones is not None and late_ones.any():
                 rows = np.flatnonzero(late_ones)
@@ -186,6 +193,7 @@ class Arrivals:
         if named:
             self._by_id(arrived, given, behind, bounds)
         arrived.batches = {type: batch for type, batch in arrived.batches.items() if len(batch)}
+        arrived.accepted += sum(map(len, arrived.batches.values()))
         ends = [int(batch.end.max()) for batch in arrived.batches.values()]
         arrived.greatest = max(ends, default=None)
         return arrived
@@ -216,6 +224,8 @@ class Arrivals:
             )
             if other.content != event.content:
                 arrived.rejected.append((event, f"the id {id} names another event already"))
+            else:
+                arrived.repeated += 1
         for type, late_ones in behind.items():  # those without an id, among others that have one
             batch = arrived.batches[type]
             if batch.ids is not None:
@@ -226,7 +236,7 @@ class Arrivals:
         fixed = bounds.fixed(bounds.greatest)
         for _, item in given.revoked:
             if item.id in here:
-                tombstones.add(item.id)
+                self._bury(item.id, arrived, tombstones)
             else:
                 self._revoke(item, arrived, {}, {}, {}, tombstones, fixed)
         arrived.tombstones = sorted(tombstones - self.tombstones)
@@ -252,6 +262,7 @@ class Arrivals:
         here: dict[str, tuple[Predicate, int]] = {}
         tombstones: set[str] = set()
         for item in items:
+            arrived.received += 1
             if isinstance(item, Revocation):
                 if not bounds.revisable:
                     raise _not_revisable()
@@ -265,6 +276,8 @@ class Arrivals:
                 if known is not None:
                     if known.content != item.content:
                         arrived.rejected.append((item, f"the id {item.id} names another event already"))
+                    else:
+                        arrived.repeated += 1
                     continue
             late = frontier is not None and item.end <= frontier
             if late or (self.longest is not None and item.end - item.start > self.longest):
@@ -277,6 +290,7 @@ class Arrivals:
                 if item.id in self.tombstones or item.id in tombstones:
                     dead.setdefault(type, []).append(len(place))
             place.append(item)
+            arrived.accepted += 1
             greatest = item.end if greatest is None else max(greatest, item.end)
             if lateness is not None:
                 bound = greatest - lateness - 1
@@ -369,8 +383,15 @@ class Arrivals:
                     arrived.late.append(item)
                     return
                 arrived.killed += self.rows(item.id)
-        if item.id not in self.tombstones:
-            tombstones.add(item.id)
+        self._bury(item.id, arrived, tombstones)
+
+    def _bury(self, id: str, arrived: Arrived, tombstones: set[str]) -> None:
+        """An id is revoked, if it has not been before."""
+        if id in self.tombstones or id in tombstones:
+            arrived.repeated += 1
+        else:
+            tombstones.add(id)
+            arrived.accepted += 1
 
     def batches(
         self,
@@ -386,6 +407,7 @@ class Arrivals:
         arrived = Arrived(self, unnamed=self.unnamed)
         tombstones: set[str] = set()
         for id in revoked:
+            arrived.received += 1
             self._revoke(Revocation(id), arrived, {}, {}, {}, tombstones, frontier)
         arrived.tombstones = sorted(tombstones)
         for type, batch in batches.items():
@@ -402,6 +424,7 @@ class Arrivals:
         """New events of one type, without those that are late, too long or known already."""
         name, given = type[0], type in self.plan.given
         arrived.count += len(batch)
+        arrived.received += len(batch)
         if not len(batch):
             return
         self._check_times(name, batch)
@@ -413,6 +436,7 @@ class Arrivals:
             batch = batch.some(np.flatnonzero(~late))
         if batch.ids is not None:
             batch = self._new_ones(type, batch, arrived)
+        arrived.accepted += len(batch.end)
         if len(batch.end):
             arrived.batches[type] = batch
             last = int(batch.end.max())
@@ -436,9 +460,11 @@ class Arrivals:
                     arrived.rejected.append((event, f"the id {id} names another event already"))
                     continue
                 if not self.copied:
+                    arrived.repeated += 1
                     continue
                 copy, mine = self._copy(type, event.args), copies.setdefault(id, set())
                 if copy in mine or copy in self.copies.get(id, ()):
+                    arrived.repeated += 1
                     continue
                 mine.add(copy)
             else:

@@ -133,7 +133,18 @@ def release(error: BaseException) -> None:
 class Step:
     """What a session was when a step began, and what becomes of it once the step counts."""
 
-    _COUNTS = ("greatest", "advanced", "steps", "counted", "matched", "late_count", "pruned")
+    _COUNTS = (
+        "greatest",
+        "advanced",
+        "steps",
+        "counted",
+        "matched",
+        "late_count",
+        "pruned",
+        "received",
+        "accepted",
+        "repeated",
+    )
 
     def __init__(self, session: Session) -> None:
         self.session, self.circuit = session, session._circuit

@@ -381,8 +381,9 @@ class Circuit:
             self.since[rule.label] = since
         self._add_inputs(plan, [self.rules[rule.label] for rule in new])
         self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
+        labels = {rule.label for rule in new}
         for layer in layers:
-            self._stratum(layer, {rule.label for rule in new})
+            self._stratum(layer, labels)
         self.in_order = _types_in_order(plan, layers)
         self._number(layers)
         for operator in self.operators:  # a new operator takes in what is there

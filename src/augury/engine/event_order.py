@@ -157,6 +157,8 @@ def _event_ranks(parts: Parts) -> Array:
                 selected = [(parts.holders[i], np.flatnonzero(holder[events] == i)) for i in group]
                 selected = [(h, mine) for h, mine in selected if len(mine)]
                 wide = [(h, mine) for h, mine in selected if h.arity > position]
+                if not wide:
+                    continue
                 # What has no such argument is marked by -1 and comes first.
                 ranks = _argument_ranks([(h, row[events[mine]]) for h, mine in wide], position, len(selected) > 1)
                 for (_, mine), own in zip(wide, ranks, strict=True):

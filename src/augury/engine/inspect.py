@@ -83,9 +83,13 @@ def stats(session: Session) -> dict[str, Any]:
     remembering = remembers(circuit)
     return {
         "events": session.counted,
+        "received": session.received,
+        "accepted": session.accepted,
+        "repeated": session.repeated,
         "matches": session.matched,
         "late": session.late_count,
         "rejected": len(session.rejected),
+        "malformed": 0,  # what is malformed is refused with all of its push
         "errors": sum(circuit.errors.values()),
         "steps": session.steps,
         "clock": None if session.now is None else session.clock.show(session.now),

@@ -7,8 +7,9 @@ from typing import Any
 
 from augury.algebra.plan import Plan
 from augury.clock import Clock
+from augury.limits import NO_LIMITS, Limits
 from augury.model import Event, HistoryItem, Revocation
-from augury.sources import History, Reader, first_time, item_from, read_history
+from augury.sources import History, Reader, Skipped, first_time, item_from, read_history
 
 _FEW = 64  # events that are taken one by one
 
@@ -16,8 +17,8 @@ _FEW = 64  # events that are taken one by one
 class Intake:
     """`clock_of` is given the first time that comes, and says the clock."""
 
-    def __init__(self, clock_of: Callable[[object], Clock], strict: bool) -> None:
-        self.clock_of, self.strict = clock_of, strict
+    def __init__(self, clock_of: Callable[[object], Clock], strict: bool, limits: Limits = NO_LIMITS) -> None:
+        self.clock_of, self.strict, self.limits = clock_of, strict, limits
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self.reader: Reader | None = None
 
@@ -58,5 +59,5 @@ class Intake:
     def _reader_of(self, plan: Plan) -> Reader:
         """What reads events for the program as it is now."""
         if self.reader is None or self.reader.plan is not plan:
-            self.reader = Reader(plan, self.clock_of, strict=self.strict)
+            self.reader = Reader(plan, self.clock_of, Skipped(limits=self.limits), self.strict)
         return self.reader

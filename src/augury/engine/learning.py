@@ -68,6 +68,8 @@ def in_time(session: Session, statements: Iterable[Statement]) -> Learnt:
         since = one.fact.since
         late = settled is not None and (since is None or since <= settled)
         (arrived.late if late else arrived.statements).append(one)  # type: ignore[arg-type]
+        arrived.received += 1
+        arrived.accepted += not late
         arrived.count += 1
     return arrived
 

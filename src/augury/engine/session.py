@@ -73,11 +73,11 @@ class Session:
         self._turn = Turn()  # whoever looks waits for the end of a step
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
-        self.steps = self.counted = self.matched = 0
+        self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
         self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
-        self._intake = Intake(self._reading, self.settings.strict)
+        self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
@@ -388,6 +388,9 @@ class Session:
         guard.answered(sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers))
         guard.end()
         self.counted += arrived.count
+        self.received += arrived.received
+        self.accepted += arrived.accepted
+        self.repeated += arrived.repeated
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
         if self._late is None:
@@ -494,11 +497,12 @@ class Session:
             self._index_answers()
             self.arrivals.moved(moved)
             self.pruned = self.pruned or self.settled is not None
+            settled = self.settled
+            asked = {} if settled is None else circuit.asked_since(settled, unsettled(circuit, settled))
             self._turn.pending = None
-        if self.settled is not None:  # predicate by predicate: what is left for want of memory goes next time
-            asked = circuit.asked_since(self.settled, unsettled(circuit, self.settled))
+        if settled is not None:  # predicate by predicate: what is left for want of memory goes next time
             with suppress(MemoryError):
-                circuit.knowledge.changes.prune(asked, self.settled)
+                circuit.knowledge.changes.prune(asked, settled)
                 if self.shared is None:
                     circuit.knowledge.tidy(_FEW_VALUES)
         self._kept, self._weighed = circuit.rows, circuit.weight

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 _KIND = "session"
 
+_COUNTS = ("steps", "counted", "matched", "late_count", "received", "accepted", "repeated")
+
 
 def fingerprint(plan: Plan, clock: Clock) -> str:
     """Equal for plans whose circuits have the same tables."""
@@ -100,7 +102,7 @@ def _state(session: Session) -> dict[str, Any]:
         "pruned": session.pruned,
         "lasting": [circuit.longest_seen, circuit.begins],
         "time": [session.greatest, session.advanced],
-        "counts": [session.steps, session.counted, session.matched, session.late_count],
+        "counts": [getattr(session, name) for name in _COUNTS],
         "late": session.late,
         "rejected": session.rejected,
         "errors": [(rule, message, count) for (rule, message), count in circuit.errors.items()],
@@ -306,7 +308,7 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
     longest, begins = state["lasting"]
     require(is_time(longest) and longest is not None and is_time(begins), "a length that is none")
     counts = state["counts"]
-    require(len(counts) == 4 and all(type(n) is int and n >= 0 for n in counts), "counts that are none")
+    require(len(counts) in (4, len(_COUNTS)) and all(type(n) is int and n >= 0 for n in counts), "counts that are none")
     late, rejected, errors = state["late"], state["rejected"], state["errors"]
     require(isinstance(late, list) and {type(one) for one in late} <= {Event, Revocation, Statement}, "no late events")
     require(isinstance(rejected, list), "no rejected events")
@@ -316,7 +318,11 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
         require(isinstance(rule, str) and isinstance(message, str) and type(count) is int, "errors that are none")
     session.greatest, session.advanced = greatest, advanced
     session.circuit.longest_seen, session.circuit.begins = longest, begins
-    session.steps, session.counted, session.matched, session.late_count = counts
+    for name, number in zip(_COUNTS, counts, strict=False):
+        setattr(session, name, number)
+    if len(counts) == 4:  # of an earlier version, which did not count what is known already
+        session.accepted = max(0, session.counted - session.late_count - len(rejected))
+        session.received = session.accepted + session.late_count + len(rejected)
     session.late, session.rejected, session.pruned = late, rejected, _flag(state["pruned"])
     session.circuit.errors.update({(rule, message): count for rule, message, count in errors})
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,17 @@ class Example:
     tables: Callable[[Found], list[Table]] | None = None
     pictured: tuple[str, ...] = ()
     places: Callable[[], dict[str, tuple[float, float]]] | None = None
+
+    @property
+    def extra(self) -> str:
+        """The extra of Augury that it needs: RDF files, and queries over graph streams, need a parser of RDF."""
+        return "rdf" if self.rdf or any(name.endswith(".spaseq") for name in self.program) else ""
+
+    @property
+    def missing(self) -> str:
+        """The extra that it needs and that is not installed."""
+        there = all(find_spec(module) is not None for module in ("pyoxigraph", "rdflib"))
+        return "" if there else self.extra
 
     def prepare(self, folder: Path, size: int | None = None) -> int:
         """Writes all files of the example into a folder, and says how many events there are."""

@@ -6,13 +6,20 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from pathlib import Path
+from sys import getsizeof
+from threading import Event, Timer
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+
+from augury.clock import show_duration
 from augury.errors import DataError, RunError, nearest
+from augury.limits import NO_LIMITS, QUERY_TIME, Limits, memory_left
+from augury.sources.bounded import Bounds
 from augury.sources.cells import Cells
 from augury.sources.parquet import sheet_of
 from augury.sources.python_cells import PlainCells
@@ -40,16 +47,18 @@ class Database:
         found = _FILE.fullmatch(text)
         return None if found is None else Database(found["path"], (found["query"] or "").strip() or None)
 
-    def sheet(self, name: str) -> Sheet:
-        """The rows of the query."""
+    def sheet(self, name: str, limits: Limits = NO_LIMITS) -> Sheet:
+        """The rows of the query, which may take as long as the limits say, or some minutes."""
         query = self.query or f'SELECT * FROM "{name}"'
-        with self._opened() as connection:
+        if limits.time is None:
+            limits = replace(limits, time=QUERY_TIME)
+        with self._opened(limits) as connection:
             if not isinstance(connection, sqlite3.Connection):  # which takes one statement only
                 _check_select(query, self.path)
-            return query_sheet(connection, query, self.path)
+            return query_sheet(connection, query, self.path, limits)
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self, limits: Limits) -> Iterator[Any]:
         """The database, to be read only."""
         file = Path(self.path)
         if not file.is_file():
@@ -57,9 +66,10 @@ class Database:
         with file.open("rb") as opened:
             magic = opened.read(16)
         if magic[8:12] == b"DUCK":
-            connection: Any = _open_duckdb(self.path)
+            connection: Any = _open_duckdb(self.path, limits)
         elif magic.startswith(b"SQLite format 3"):
             connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             connection.set_authorizer(_may)
         else:
             raise DataError("is empty" if not magic else "is neither a DuckDB nor a SQLite database", self.path)
@@ -74,7 +84,10 @@ _ALONE: Any = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
+    "temp_directory": "",  # what does not fit into memory is an error, and fills no disk
 }
+_LONGEST_VALUE = 64 << 20  # bytes of a text that SQLite makes
+_ROWS = 50_000  # that are fetched at a time
 
 
 def _may(action: int, *about: str | None) -> int:
@@ -83,13 +96,15 @@ def _may(action: int, *about: str | None) -> int:
     return sqlite3.SQLITE_OK if action in _READING and not loads else sqlite3.SQLITE_DENY
 
 
-def _open_duckdb(path: str) -> Any:
+def _open_duckdb(path: str, limits: Limits) -> Any:
     try:
         import duckdb
     except ImportError:
         raise RunError("the database is read with DuckDB, which is not installed", "pip install duckdb") from None
     try:
-        return duckdb.connect(path, read_only=True, config=_ALONE)
+        left = memory_left()
+        most = min(n for n in (limits.bytes, None if left is None else left // 2, 8 << 30) if n is not None)
+        return duckdb.connect(path, read_only=True, config={**_ALONE, "memory_limit": f"{max(most, 32 << 20)}B"})
     except duckdb.Error as error:
         raise DataError(f"cannot be opened: {_first_line(error)}", path) from None
 
@@ -110,43 +125,90 @@ def _no_reading(query: str, place: str) -> DataError:
     return DataError("a database is read only, by one SELECT", place, f"not by {query.strip()[:60]!r}")
 
 
-def query_sheet(connection: Any, query: str, place: str) -> Sheet:
+def query_sheet(connection: Any, query: str, place: str, limits: Limits = NO_LIMITS) -> Sheet:
     """The rows that a query gives, on any connection of the Python database API."""
     if type(connection).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        return _duckdb_sheet(connection, query, place)
+        return _duckdb_sheet(connection, query, place, limits)
 
     def fetch() -> Sheet:
         with closing(connection.cursor()) as cursor:
             cursor.execute(query)
             if cursor.description is None:
                 raise _no_query(query, place)
-            names, rows = [d[0] for d in cursor.description], cursor.fetchall()
+            names, rows, size = [d[0] for d in cursor.description], list[Any](), 0
+            while some := cursor.fetchmany(_ROWS):
+                rows += some
+                size += sum(getsizeof(cell) for row in some for cell in row)
+                _check_size(size, place, limits)
         cells: list[Cells] = (
             [PlainCells(_plain(c)) for c in zip(*rows, strict=True)] if rows else [PlainCells(()) for _ in names]
         )
         return Sheet(tuple(names), cells, len(rows), place, top=place)
 
     kind = "sqlite" if isinstance(connection, sqlite3.Connection) else ""
-    return _asked(fetch, query, place, lambda: _tables(connection.cursor(), kind))
+    with _timed(connection, query, place, limits):
+        return _asked(fetch, query, place, lambda: _tables(connection.cursor(), kind))
 
 
-def _duckdb_sheet(connection: Any, query: str, place: str) -> Sheet:
+def _duckdb_sheet(connection: Any, query: str, place: str, limits: Limits) -> Sheet:
     def fetch() -> Sheet:
         relation = connection.sql(query)
         if relation is None:
             raise _no_query(query, place)
-        return sheet_of(_fetched(relation), place)
+        return sheet_of(_fetched(relation, place, limits), place)
 
-    return _asked(fetch, query, place, lambda: _tables(connection, "duckdb"))
+    with _timed(connection, query, place, limits):
+        return _asked(fetch, query, place, lambda: _tables(connection, "duckdb"))
 
 
 def relation_sheet(relation: Any, place: str) -> Sheet:
     """The rows of a relation of DuckDB."""
-    return _asked(lambda: sheet_of(_fetched(relation), place), "", place, list)
+    return _asked(lambda: sheet_of(_fetched(relation, place, NO_LIMITS), place), "", place, list)
 
 
-def _fetched(relation: Any) -> Any:
-    return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.arrow()
+def _fetched(relation: Any, place: str, limits: Limits) -> Any:
+    """The rows of a relation as a table, some at a time."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    reader, parts, size = read(_ROWS), list[Any](), 0
+    for part in reader:
+        parts.append(part)
+        size += part.nbytes
+        _check_size(size, place, limits)
+    return pa.Table.from_batches(parts, reader.schema)
+
+
+def _check_size(size: int, place: str, limits: Limits) -> None:
+    """Refuses to fetch more rows than the limits or the memory allow."""
+    if limits.bytes is not None and size > limits.bytes:
+        raise DataError(f"the query gives more than {limits.bytes:,} bytes", place, "--limit bytes=…")
+    Bounds(place).check()
+
+
+@contextmanager
+def _timed(connection: Any, query: str, place: str, limits: Limits) -> Iterator[None]:
+    """Interrupts a query that takes longer than the limits allow."""
+    if limits.time is None or not hasattr(connection, "interrupt"):
+        yield
+        return
+    over = Event()
+
+    def interrupt() -> None:
+        over.set()
+        connection.interrupt()
+
+    timer = Timer(limits.time / 1e6, interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except DataError as error:
+        if not over.is_set():
+            raise
+        said = f"the query takes longer than {show_duration(limits.time)}"
+        raise DataError(said, place, f"--limit time=… lets it take longer; it is {query.strip()[:200]}") from error
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _plain(cells: Sequence[Any]) -> Sequence[Any]:

@@ -15,6 +15,7 @@ from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.rules.read import KNOWN_PREFIXES
+from augury.limits import NO_LIMITS, Limits
 from augury.model import Fact
 from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import time_of
@@ -120,7 +121,7 @@ def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped)
     if database is not None:
         from augury.knowledge.sheets import facts_of_sheets
 
-        return facts_of_sheets(name, [database.sheet(name)], plan, clock, skipped)
+        return facts_of_sheets(name, [database.sheet(name, skipped.limits)], plan, clock, skipped)
     source = SourceFile(path)
     if path != "-":
         _check_form(source)
@@ -134,7 +135,7 @@ def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skippe
         raise DataError("is RDF, and no table of facts", source.place, "give it with --rdf, or rdf=…")
     found: list[StatementTable] = []
     tables: list[Sheet] = []
-    for part in source.parts():
+    for part in source.parts(limits=skipped.limits):
         if isinstance(part, Items):
             found += facts_of_items(name, part, plan, clock, skipped)
         else:
@@ -298,7 +299,7 @@ def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock, skipped: Skipped)
         return _from_path(name, str(rows), plan, clock, skipped)
     if isinstance(rows, SourceFile):
         return _from_source(name, rows, plan, clock, skipped)
-    found = _sheets_of(rows, place)
+    found = _sheets_of(rows, place, skipped.limits)
     if found is not None:
         return facts_of_sheets(name, found, plan, clock, skipped)
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
@@ -317,12 +318,12 @@ def full_name(name: str, plan: Plan) -> str:
     return known[prefix] + local if colon and prefix in known and not local.startswith("//") else name
 
 
-def _sheets_of(rows: Any, place: str) -> Iterable[Sheet] | None:
+def _sheets_of(rows: Any, place: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
     """What is a table, or a query for one, as sheets."""
     from augury.knowledge.databases import query_sheet, relation_sheet
 
     if isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor"):
-        return [query_sheet(rows[0], rows[1], place)]
+        return [query_sheet(rows[0], rows[1], place, limits)]
     if type(rows).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         return [relation_sheet(rows, place)]
     library = type(rows).__module__.split(".")[0]

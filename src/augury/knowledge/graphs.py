@@ -108,7 +108,7 @@ class Graphs:
         asked = {name for name, arity in static_calls(plan) if arity == 2}
         found = Triples.of(closure(self.entailing)) if self.entailing is not None else None
         parts = [t for t in (self.plain, found) if t is not None]
-        whole = Triples.joined(parts)
+        whole = Triples.joined([*parts, *(t for t in (self.entailing,) if t is not None)])  # with the graphs of each
         tables = [table for part in parts for table in part.tables(asked)]
         tables += [answers(name, query.text, lambda: whole) for name, query in plan.queries.items()]
         return Facts(StatementTable(table) for table in tables)

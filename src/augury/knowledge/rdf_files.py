@@ -28,6 +28,7 @@ from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parse
 from augury.graphs.rdf_terms import Terms, key_text, term_of_text
 from augury.jit import Array, expect_work
 from augury.knowledge.rdf import Quads, Triples
+from augury.limits import LINE
 from augury.model import text_hash
 from augury.sources import Skipped
 
@@ -65,7 +66,7 @@ def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
     with _opened(path) as file:
         try:
             _check_triple_terms(file, place)
-            for lines in _lines(file) if form in _LINED else _statements(file, path, reading):
+            for lines in _lines(file, place) if form in _LINED else _statements(file, path, reading):
                 reading.add(lines)
         except DataError as error:
             if form not in _WHOLE:
@@ -117,12 +118,14 @@ def _malformed(error: SyntaxError, place: str, form: Form, before: int = 0) -> D
 # Lines of N-Triples and N-Quads
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
     """The lines of a file, a chunk of them at a time."""
     rest = b""
     while block := file.read(CHUNK):
         block = rest + block
         cut = block.rfind(b"\n") + 1
+        if len(block) - cut > LINE:
+            raise DataError(f"a line of more than {LINE:,} bytes", place)
         yield block[:cut]
         rest = block[cut:]
     yield rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from augury.algebra.plan import Plan
@@ -27,11 +28,49 @@ def columns_of(text: str) -> int:
     return 0 if isinstance(found, bool) or type(found).__name__ == "QueryBoolean" else len(found.variables)
 
 
-def _asked(store: Any, text: str) -> Any:
-    if re.search(r"\bservice\b", ASIDE.sub(" ", text), re.IGNORECASE):
+_SERVICE = re.compile(r"(?<![\w?$:.-])service(?![\w:.-])", re.IGNORECASE)
+_PREFIX = re.compile(r"\bprefix\s+([\w.-]*)\s*:\s*<([^<>\s]*)>", re.IGNORECASE)
+_DATASET = re.compile(r"(?<![\w?$:.-])from\s+(named\s+)?(?:<([^<>\s]*)>|([\w.-]*):([\w.-]+))", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The graphs of `FROM` and of `FROM NAMED`; a query without either reads all graphs, merged."""
+
+    merged: tuple[str, ...]
+    named: tuple[str, ...]
+
+    @staticmethod
+    def of(text: str) -> Dataset | None:
+        bare = ASIDE.sub(lambda aside: aside[0] if aside[0].startswith("<") else " ", text)
+        prefixes, found = dict(_PREFIX.findall(bare)), _DATASET.findall(bare)
+        graphs = [(named, iri or prefixes.get(prefix, f"{prefix}:") + local) for named, iri, prefix, local in found]
+        merged, named = (tuple(g for n, g in graphs if bool(n) == is_named) for is_named in (False, True))
+        return Dataset(merged, named) if graphs else None
+
+    def check(self, triples: Triples) -> None:
+        """Refuses a graph that is not there: nothing is fetched, neither from a file nor from the web."""
+        known = {getattr(triples.terms[g], "text", "") for g in set(triples.graph.tolist()) - {-1}}
+        for name in (*self.merged, *self.named):
+            if name not in known:
+                listed = f"the graphs are {', '.join(f'<{g}>' for g in sorted(known)[:5])}"
+                hint = "no graph has a name: give N-Quads, TriG or JSON-LD with --rdf, or leave FROM out"
+                raise DataError(
+                    f"the query reads FROM <{name}>, and there is no such graph", hint=listed if known else hint
+                )
+
+
+def _asked(store: Any, text: str, dataset: Dataset | None = None) -> Any:
+    """The answer of a query; the default graph of the store has all that it merges."""
+    ox = oxigraph()
+    if _SERVICE.search(ASIDE.sub(" ", text)):
         raise BadQuery("SERVICE would ask another machine, and a program asks none")
     try:
-        found = store.query(text, use_default_graph_as_union=True)
+        if dataset is None:
+            found = store.query(text)
+        else:
+            named = [ox.NamedNode(name) for name in dataset.named]
+            found = store.query(text, default_graph=ox.DefaultGraph(), named_graphs=named)
     except SyntaxError as error:
         place = re.search(r"at (\d+):(\d+)", str(error))
         at = f" at line {place[1]}, column {place[2]} of the query" if place else ""
@@ -47,14 +86,16 @@ def _asked(store: Any, text: str) -> Any:
 
 def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
     """The answers of a query over triples, as facts."""
-    known = triples()
-    store = _store(known)
+    known, dataset = triples(), Dataset.of(text)
+    if dataset is not None:
+        dataset.check(known)
+    store = _store(known, dataset)
 
     def label(given: str) -> str:
         return getattr(known.terms[int(given[1:])], "text", "")[2:] if given[0] == "n" else given
 
     try:
-        found = _asked(store, text)
+        found = _asked(store, text, dataset)
         if type(found).__name__ in ("QueryBoolean", "bool"):
             return FactTable(name, (), int(bool(found)))
         rows = [[None if term is None else value_of_term(term_from(term, label)) for term in row] for row in found]
@@ -66,16 +107,18 @@ def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
     return FactTable(name, tuple(column_of([row[i] for row in rows]) for i in range(width)), len(rows))
 
 
-def _store(triples: Triples) -> Any:
+def _store(triples: Triples, dataset: Dataset | None) -> Any:
+    """The triples: each in its graph, and in the default graph, once, those of all graphs that the query merges."""
     ox = oxigraph()
     terms = [_term(number, value) for number, value in enumerate(triples.terms)]
     default = ox.DefaultGraph()
-    quads = (
-        ox.Quad(terms[s], terms[p], terms[o], default if g < 0 else terms[g])
-        for s, p, o, g in zip(
-            *(a.tolist() for a in (triples.subject, triples.predicate, triples.object, triples.graph)), strict=True
-        )
-    )
+    chosen = set(dataset.merged) if dataset is not None else None
+    merged = [chosen is None or getattr(value, "text", "") in chosen for value in triples.terms]
+    columns = (triples.subject, triples.predicate, triples.object, triples.graph)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    quads = [ox.Quad(terms[s], terms[p], terms[o], terms[g]) for s, p, o, g in rows if g >= 0]
+    whole = {(s, p, o) for s, p, o, g in rows if (merged[g] if g >= 0 else chosen is None)}
+    quads += [ox.Quad(terms[s], terms[p], terms[o], default) for s, p, o in whole]
     store = ox.Store()
     store.bulk_extend(quads)
     return store

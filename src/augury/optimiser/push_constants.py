@@ -19,22 +19,24 @@ from augury.algebra.terms import Apply, Const, Expr, Var
 
 def push_constants(plan: Plan) -> Plan:
     """The plan with bounds on counters that nobody looks at beyond a constant."""
-    bounds = {type: bound for type in plan.derived if (bound := _bound(plan, type)) is not None}
+    readers: dict[Predicate, list[tuple[Rule, Scan, bool]]] = {}
+    for rule in plan.rules:
+        for scan, plain in _scans(rule):
+            readers.setdefault(scan.predicate, []).append((rule, scan, plain))
+    bounds = {type: bound for type in plan.derived if (bound := _bound(plan, type, readers.get(type, []))) is not None}
     return replace(plan, rules=tuple(_bounded(rule, bounds) for rule in plan.rules)) if bounds else plan
 
 
-def _bound(plan: Plan, type: Predicate) -> tuple[int, int] | None:
+def _bound(plan: Plan, type: Predicate, readers: list[tuple[Rule, Scan, bool]]) -> tuple[int, int] | None:
     """Which argument of a type need not exceed which number."""
     if type[0] in plan.outputs:
         return None
     own: list[tuple[Rule, Scan]] = []
     asked: list[tuple[Rule, Scan]] = []
-    for rule in plan.rules:
-        for scan, plain in _scans(rule):
-            if scan.predicate == type:
-                if not plain:
-                    return None
-                (own if rule.predicate == type else asked).append((rule, scan))
+    for rule, scan, plain in readers:
+        if not plain:
+            return None
+        (own if rule.predicate == type else asked).append((rule, scan))
     if not own or not asked:
         return None
     for position in range(type[1]):

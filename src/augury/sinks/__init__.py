@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal, TextIO
 
-from augury.errors import visible
+import pyarrow as pa
+
+from augury.errors import RunError, visible
 from augury.sinks import arrow, csv, jsonl, parquet, pretty, sparql_json
 from augury.sinks.answers import Answers, Part, answers_of, known_output, ordered
 from augury.sinks.destination import opened, write_text
@@ -59,8 +61,17 @@ def write(
             case "table":
                 lines = (line.encode(errors="replace") for line in pretty.lines(answers, width, trace))
         screen = destination == "-" and out.isatty()  # a terminal would obey controls; JSON means the same by name
-        for data in lines:
+        for data in _written(lines):
             file.write(visible(bytes(data).decode(errors="replace")).encode() if screen else data)
+
+
+def _written(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines, unless they are longer than Arrow can hold."""
+    try:
+        yield from lines
+    except pa.ArrowException as error:
+        hint = "values of gigabytes cannot be written; give a limit: --limit line=64MB"
+        raise RunError(f"the answers cannot be written: {str(error).splitlines()[0]}", hint) from None
 
 
 def show_table(answers: Answers, width: int | None = None, trace: bool = True) -> str:

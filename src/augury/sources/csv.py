@@ -35,6 +35,18 @@ def read(stream: Stream, place: str, nulls: Iterable[str] = (), unnamed: Header 
     names: tuple[str, ...] | None = None
     separator = ","
     for block in blocks(stream, quoted=True):
+        if block.too_long:
+            if names is None:  # without its header, nothing of a file can be read
+                raise block.problem(place)
+            yield Sheet(
+                names,
+                [TextCells(pa.array([], pa.string()))] * len(names),
+                0,
+                place,
+                top=f"{place}:1",
+                problems=[(block.first, block.problem(place))],
+            )
+            continue
         if names is None:
             separator = separator_of(block.data)
             first = next(

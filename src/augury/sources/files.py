@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from augury.algebra.plan import Plan
 from augury.errors import DataError
+from augury.limits import NO_LIMITS, Limits
 from augury.sources import csv, jsonl, named_graphs, parquet
+from augury.sources.bounded import BoundedStream, Bounds, packed_size
 from augury.sources.heading import NAMES, Names, with_columns
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -161,16 +163,20 @@ class SourceFile:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def parts(self, plan: Plan | None = None) -> Iterator[Sheet | Items]:
+    def parts(self, plan: Plan | None = None, limits: Limits = NO_LIMITS) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
+            bounds = Bounds(file.place, limits)
             try:
-                yield from file._read(plan)
+                for part in file._read(plan, bounds):
+                    yield part
+                    if not file.live:
+                        bounds.check()
             except (OSError, pa.ArrowException) as error:
                 raise file._unreadable(error) from None
 
-    def _read(self, plan: Plan | None) -> Iterator[Sheet | Items]:
-        with self._opened() as stream:
+    def _read(self, plan: Plan | None, bounds: Bounds) -> Iterator[Sheet | Items]:
+        with self._opened(bounds) as stream:
             form = FORMATS[self.form(stream.peek(8)) if self.path == "-" else self.form()]
             if form.binary and (self.path == "-" or self.compression):  # it wants to be looked at from both ends
                 data = stream.read()
@@ -184,14 +190,17 @@ class SourceFile:
         hint = f"is it {self.compression}, and whole?" if self.compression else ""
         return DataError(f"cannot be read: {said}", self.place, hint)
 
-    def _opened(self) -> Any:
+    def _opened(self, bounds: Bounds) -> Any:
         """The bytes of a file, unpacked."""
         if self.path == "-":
-            return _Input(self.live)
+            return BoundedStream(_Input(self.live), bounds)
         try:
             if self.compression:
-                return pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
-            return pa.OSFile(self.path) if FORMATS[self.form()].binary else open(self.path, "rb")
+                stream = pa.input_stream(self.path, compression=self.compression, buffer_size=1 << 20)
+                return BoundedStream(stream, bounds, packed_size(self.path, self.compression))
+            if FORMATS[self.form()].binary:
+                return pa.OSFile(self.path)
+            return BoundedStream(open(self.path, "rb"), bounds)
         except FileNotFoundError:
             raise DataError("no such file", self.place) from None
         except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,19 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.end)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the events take, with their texts."""
+        size = 8 * len(self) * (2 + (self.known is not None) + (self.rows is not None))
+        size += sum(getsizeof(id) for id in self.ids if id is not None) if self.ids is not None else 0
+        for column in self.columns:
+            size += (
+                column.nbytes
+                if isinstance(column, np.ndarray)
+                else column.index.nbytes + sum(map(getsizeof, column.values))
+            )
+        return size
 
     def some(self, rows: Array) -> Batch:
         """Some of the events."""
@@ -84,6 +98,11 @@ class History:
 
     def __len__(self) -> int:
         return self.length
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the events take."""
+        return sum(batch.nbytes for batch in self.batches.values())
 
     @property
     def types(self) -> set[str]:

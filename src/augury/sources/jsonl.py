@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -33,13 +33,24 @@ def read(stream: Stream, place: str) -> Iterator[Items]:
     if first is None:
         return
     if first.data.lstrip().startswith(b"["):
-        first = Block(b"".join([first.data, *(block.data for block in parts)]), first.first)
+        first = Block(b"".join([first.data, *_all_lines(parts, place)]), first.first)
         if is_array(first.data):
             yield read_array(first.data, place)
             return
     for block in chain([first], parts):
+        if block.too_long:
+            yield Items([], place, problems=[(block.first, block.problem(place))])
+            continue
         expect_work(block.first + block.data.count(b"\n"))  # these rows are still to come to the engine
         yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
+
+
+def _all_lines(parts: Iterable[Block], place: str) -> Iterator[bytes]:
+    """The lines of an array; one that is too long cannot be left out of it."""
+    for block in parts:
+        if block.too_long:
+            raise block.problem(place)
+        yield block.data
 
 
 class _Objects(Sequence[Any]):

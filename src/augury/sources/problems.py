@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from augury.errors import DataError
+from augury.limits import NO_LIMITS, Limits
 
 OnError = Literal["stop", "skip"]
 Problem = tuple[int, DataError]  # the number of a line, and what is wrong with it
@@ -14,10 +15,11 @@ Problem = tuple[int, DataError]  # the number of a line, and what is wrong with 
 
 @dataclass
 class Skipped:
-    """What was left out, and why."""
+    """What was left out of what is read, and why; `limits` are those of reading."""
 
     on_error: OnError = "stop"
     problems: list[str] = field(default_factory=list)
+    limits: Limits = NO_LIMITS
 
     def handle(self, error: DataError) -> None:
         if self.on_error == "stop":

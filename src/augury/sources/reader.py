@@ -130,17 +130,29 @@ class Reader:
         return History.joined([*self.parts(source)] or [History()])
 
     def parts(self, source: SourceFile) -> Iterator[History]:
-        """The events of a source, part by part. Undeclared columns of text are known when all parts are."""
+        """The events of a source, part by part."""
+        size, most = 0, self.skipped.limits.bytes
+        for part in self._parts(source):
+            yield part
+            if most is not None and not source.live:
+                size += part.nbytes
+                if size > most:
+                    raise DataError(f"its events take more than {most:,} bytes", source.place, "--limit bytes=…")
+
+    def _parts(self, source: SourceFile) -> Iterator[History]:
+        """Undeclared columns of text are known when all parts are."""
         if source.type is not None:
             self._refuse(self.known.unknown(source.type), source.place)
         held: list[Sheet] = []
         columns: tuple[str, ...] | None = None
-        for part in source.parts(self.plan):
+        for part in source.parts(self.plan, self.skipped.limits):
             if isinstance(part, Items):
                 yield self.objects(part, source.names, source.type)
                 continue
             columns = columns or part.names
             part = part.like(columns)
+            if not len(part) and self.skipped.on_error == "stop":
+                self.skipped.handle_all(part.problems)  # of a line that is too long: nothing is read beyond it
             if self._waits(part, source):
                 held.append(part)
             else:

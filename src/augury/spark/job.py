@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from augury.algebra.plan import Plan
 from augury.clock import Clock
 from augury.compiled import check_clock
-from augury.job import report_guess
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.model import Event
@@ -56,13 +55,12 @@ class FileRun:
 
     def __init__(self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False) -> None:
         self.task, program, settings = task, task.program, task.settings
-        self.skipped = Skipped(settings.on_error)
+        self.skipped = Skipped(settings.on_error, limits=settings.limits)
         self.places = Places(task)
         with user_errors(self.places):
             files = FileReader(spark, task, streaming)
             clock = files.clock
             check_clock(program, clock.kind)
-            report_guess(clock)
             self.places = replace(self.places, clock=clock)
             sources = files.sources()
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from augury.errors import AuguryError, DataError
+from augury.limits import LINE
 
 MAKE_ROOM = "make room, and start again: the run goes on from its checkpoint"
 _LINES = 10_000  # that are a file at most
@@ -31,7 +32,9 @@ class Spool(threading.Thread):
         ticking.start()
         unreadable: AuguryError | None = None
         try:
-            for line in self.lines:
+            while line := self.lines.readline(LINE + 1):
+                if len(line) > LINE:
+                    raise ValueError(f"a line of more than {LINE:,} characters")
                 with self.lock:
                     self.held.append(line)
                     if len(self.held) >= _LINES:

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from augury.clock import read_timestamp, show_timestamp
+from augury.clock import read_timestamp, show_duration, show_timestamp
 from augury.errors import AuguryError, DataError, RunError, visible
+from augury.settings import Emit
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions
@@ -56,6 +57,35 @@ class Tally:
         return (
             f"{self.read:,} read, {self.detections:,} detections, {self.late:,} late{waits}, "
             f"state {self.state_rows:,} rows, {self.state_bytes / 1e6:,.1f} MB"
+        )
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a stream reads, what it has done, and which answers it holds back until when."""
+
+    sources: tuple[str, ...]
+    emit: Emit
+    lateness: str
+    tally: Tally
+    working: bool = False  # whether a batch is being computed
+
+    def __str__(self) -> str:
+        reading = f"reading {', '.join(self.sources)}"
+        if not self.tally.read:
+            return f"{reading}: {'working on the first events' if self.working else 'waiting for events'}; {self.held_back}"
+        return f"{reading}: {self.tally}; {self.held_back}"
+
+    @property
+    def held_back(self) -> str:
+        """Which answers are held back, and until when."""
+        if self.emit == "early":
+            return "answers come at once, and are taken back if they turn out wrong (--emit early)"
+        if not self.tally.watermark:
+            return f"an answer is held back until events come that are more than {self.lateness} later (--emit final)"
+        return (
+            f"answers up to {self.tally.watermark} are final, later ones are held back until events come that are "
+            f"more than {self.lateness} later (--emit final, --lateness {self.lateness})"
         )
 
 
@@ -111,7 +141,7 @@ class StreamJob(FileRun):
         try:
             while not query.awaitTermination(0.5):  # type: ignore[arg-type]
                 self._count(query)
-                show(str(self.tally))
+                show(str(replace(self.status, working=query.status["isTriggerActive"])))
                 _trim(checkpoint / "spark.log")
                 if self.spool is not None and not self.spool.is_alive():
                     query.processAllAvailable()
@@ -119,6 +149,12 @@ class StreamJob(FileRun):
             self._count(query)
         finally:
             query.stop()
+
+    @property
+    def status(self) -> Status:
+        settings = self.task.settings
+        sources = tuple(source.place for source in self.options.task.events)
+        return Status(sources, settings.emit, show_duration(settings.lateness or 0), self.tally)
 
     def _located(self, error: AuguryError) -> AuguryError:
         """An error of a full disk says which one it is, where Spark did not."""

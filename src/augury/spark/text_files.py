@@ -20,7 +20,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.clock import Clock
 from augury.errors import DataError
+from augury.limits import LINE as LONGEST_LINE
 from augury.sources import FORMATS, EventHeading, Reader, Skipped, SourceFile
+from augury.sources.blocks import Block
 from augury.sources.csv import read as read_csv
 from augury.sources.csv import separator_of
 from augury.sources.files import headerless
@@ -51,7 +53,9 @@ def head_of(file: SourceFile) -> bytes:
         with pa.input_stream(file.path, compression=file.compression) as stream:
             head = more = bytes(stream.read(_HEAD))
             while more and b"\n" not in head:
-                head += (more := bytes(stream.read(_HEAD)))
+                if len(head) > LONGEST_LINE:
+                    raise Block(b"", 1, LONGEST_LINE).problem(file.place)
+                head += (more := bytes(stream.read(max(_HEAD, len(head)))))
     except OSError as error:
         raise DataError(f"cannot be read: {error}", file.place) from None
     return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head

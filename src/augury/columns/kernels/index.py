@@ -62,15 +62,17 @@ def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array,
 
 @Kernel
 def arrange(
-    data: Array, lo: int, hi: int, keys: Array, order: int, alive: Array,
+    data: Array, rows: Array, keys: Array, order: int, alive: Array,
     buckets: Array, groups: Array, count: int, prev: Array, after: Array, canon: Array, nullish: Array,
 ) -> int:  # fmt: skip
-    """Adds the rows from `lo` up to `hi` to an index; how many groups it has then."""
-    ready = lo if len(buckets) >= FAR_AWAY else hi
-    for row in range(lo, hi):
-        if row >= ready:
-            ready = min(row + AHEAD, hi)
-            for later in range(row, ready):  # reads ahead
+    """Adds rows to an index; how many groups it has then. Rows in ascending order of the field take one step each."""
+    ready = 0 if len(buckets) >= FAR_AWAY else len(rows)
+    for i in range(len(rows)):
+        row = rows[i]
+        if i >= ready:
+            ready = min(i + AHEAD, len(rows))
+            for j in range(i, ready):  # reads ahead
+                later = rows[j]
                 prev[later] = buckets[key_hash(data, later, keys, canon, nullish) & (len(buckets) - 1)] & NUMBER
         h = key_hash(data, row, keys, canon, nullish)
         if h < 0 or not alive[row]:

@@ -27,18 +27,25 @@ _AT_ONCE = 16  # candidates whose conditions are computed together
 class _Place:
     """A row in a queue: by numbers first, by the order of events where they tie."""
 
-    __slots__ = ("numbers", "operator", "row", "side")
+    __slots__ = ("_order", "numbers", "operator", "row", "side")
 
     def __init__(self, numbers: tuple[Any, ...], operator: Chronological, side: int, row: int) -> None:
         self.numbers, self.operator, self.side, self.row = numbers, operator, side, row
+        self._order: OrderKey | None = None
+
+    @property
+    def order(self) -> OrderKey:
+        """The order of the events of the row, computed once, where numbers tie."""
+        if self._order is None:
+            self._order = self.operator.occurrence(self.side, self.row).order
+        return self._order
 
     def __lt__(self, other: _Place) -> bool:
         if self.numbers != other.numbers:
             return self.numbers < other.numbers
         if self.row == other.row:
             return False
-        mine, its = (self.operator.occurrence(self.side, one.row).order for one in (self, other))
-        return mine < its
+        return self.order < other.order
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Place) and self.row == other.row and self.numbers == other.numbers

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, store
+from augury.columns.ranks import code_ranks
 from augury.columns.table import END, LEFT, NONE, RIGHT, START
-from augury.columns.unique import unique
-from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, tie
+from augury.columns.unique import is_in, unique
+from augury.engine.event_order import row_ranks
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
 from augury.jit import Array
 from augury.optimiser.implied_bounds import Relation
 
@@ -151,21 +154,27 @@ class Recent(ChoosingJoin):
         twice = m[1:][(m[1:] == m[:-1]) & (o[1:] != o[:-1])]
         if not len(twice):
             return frame
-        chosen = {one: self._first(unique(others[mine == one]).tolist(), 1 - side) for one in unique(twice).tolist()}
-        keep = [chosen.get(m, o) == o for m, o in zip(mine.tolist(), others.tolist(), strict=True)]
-        return frame.where(np.array(keep))
+        tied = np.flatnonzero(is_in(mine, twice))
+        m, o = mine[tied], others[tied]
+        table = self.inputs[1 - side].table
+        # Of equal ones the first row: the last of them in descending order.
+        order = np.lexsort(
+            (-o, row_ranks(self.circuit, table, o), table.data[START, o], self._by_ranks(1 - side, o), m)
+        )
+        last = np.r_[m[order][1:] != m[order][:-1], True]
+        chosen = o[order][last][np.searchsorted(m[order][last], m)]
+        keep = np.ones(len(mine), bool)
+        keep[tied] = o == chosen
+        return frame.where(keep)
 
-    def _first(self, rows: list[int], side: int) -> int:
-        table = self.inputs[side].table
-        keys = [
-            tie(self.policy, -int(table.data[START, row]), lambda row=row: self.by(side, row))  # type: ignore[misc]
-            for row in rows
-        ]
-        best = max(keys)
-        level = [row for row, key in zip(rows, keys, strict=True) if key == best]
-        if len(level) == 1:
-            return level[0]
-        return max(level, key=lambda r: (int(table.data[START, r]), self.occurrence(side, r).order))
+    def _by_ranks(self, side: int, rows: Array) -> Array:
+        """Ranks of the attribute that the policy names."""
+        view = self.inputs[side]
+        field = view.vars.get(self.policy.by or "") if self.policy.ties == "by" else None
+        if field is None:
+            return np.zeros(len(rows), np.int64)
+        codes = view.table.data[field, rows]
+        return code_ranks(self.circuit.tables.dictionary, np.where(codes == OPEN, NULL, codes))
 
 
 def _unsorted(order: Array, mask: Array) -> Array:

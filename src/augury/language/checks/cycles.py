@@ -27,10 +27,13 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
     derived = plan.derived
     found = [e for rule in plan.rules for e in edges(rule) if e.reads in derived] + fact_edges(plan)
     reads: dict[Predicate, set[Predicate]] = {}
+    edges_of: dict[Predicate, list[Edge]] = {}
     for edge in found:
         reads.setdefault(edge.head, set()).add(edge.reads)
+        edges_of.setdefault(edge.head, []).append(edge)
     for group in components(derived, reads):
-        inside = [e for e in found if e.head in group and e.reads in group]
+        members = set(group)
+        inside = [e for head in group for e in edges_of.get(head, ()) if e.reads in members]
         wrong = [
             e
             for e in inside
