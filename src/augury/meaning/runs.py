@@ -84,9 +84,9 @@ class Runs:
     def rows(self) -> Iterator[Row]:
         matches = [m for begun in self.extended(Match({}, {})) for m in self.whole(begun)]
         if self.run.which != "ALL":
-            matches = self._chosen(matches)
+            matches = self.chosen(matches)
         if self.run.skip is not None:
-            matches = self._skipped(matches)
+            matches = self.skipped(matches)
         unbound = dict.fromkeys(run_variables(self.run))
         for match in matches:
             yield Row(match.start, match.end, {**unbound, **match.binding}, match.labels, match.events, match.proofs)
@@ -335,7 +335,7 @@ class Runs:
 
     # Which matches
 
-    def _chosen(self, matches: list[Match]) -> list[Match]:
+    def chosen(self, matches: list[Match]) -> list[Match]:
         """Of the matches with the same key and first event, those with the most, or the fewest, iterations."""
         best: dict[OrderKey, tuple[int, ...]] = {}
         longest = self.run.which == "LONGEST"
@@ -353,7 +353,7 @@ class Runs:
     def _key(self, match: Match) -> OrderKey:
         return tuple(order_key(match.binding[v]) for v in self.run.key)
 
-    def _skipped(self, matches: list[Match]) -> list[Match]:
+    def skipped(self, matches: list[Match]) -> list[Match]:
         """For each key, in order, those that begin late enough after the one taken before."""
         taken: dict[OrderKey, Match] = {}
         kept: list[Match] = []
@@ -364,13 +364,18 @@ class Runs:
                 kept.append(match)
         return kept
 
-    def _late_enough(self, match: Match, before: Match) -> bool:
+    def may_begin(self, start: int, before: Match) -> bool:
+        """Whether a match that starts at a time, with a later first event, may be taken after another."""
         if self.run.skip == PAST_END:
-            return match.start > before.end
+            return start > before.end
         assert isinstance(self.run.skip, int)
         last = before.lasts[self.run.skip]
         assert last is not None, "a part that may be left out is refused here"
-        return match.start >= last.start and match.events[0].order > before.events[0].order
+        return start >= last.start
+
+    def _late_enough(self, match: Match, before: Match) -> bool:
+        later = self.run.skip == PAST_END or match.events[0].order > before.events[0].order
+        return later and self.may_begin(match.start, before)
 
 
 def _with_values(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:

@@ -305,6 +305,10 @@ class Longest(Chooser):
             return start.start > last.bound
         return start.start >= last.bound and last < start
 
+    def _may_begin(self, begins: int, last: _Start | None) -> bool:
+        """Whether a match that begins at a time may be taken after another."""
+        return last is None or begins > last.bound or (self.run.skip != PAST_END and begins == last.bound)
+
     def rebuild(self) -> None:
         super().rebuild()
         self._clear()
@@ -368,24 +372,26 @@ class Longest(Chooser):
             still = set(firsts)
             open_starts = [s for s in self.starts.values() if s.moment in still or is_open(s)]
             return [row for start in open_starts for row in start.rows], []
-        # From the first one on that may change, all may: also from one that has no match yet.
-        first_open: dict[tuple[int, ...], tuple[int, int]] = {}
+        # From the first one on that may change, all may: also from one that has no match yet. But one that begins too soon
+        # after a match that is settled is never taken.
+        waiting: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         for first in firsts:
             times = int(moments.data[END, first]), int(moments.data[START, first])
-            key = self._key(first)
-            first_open[key] = min(first_open.get(key, times), times)
+            waiting.setdefault(self._key(first), []).append(times)
         found: list[int] = []
         anchors: list[int] = []
         for key, starts in self.groups.items():
-            opens, settled = first_open.get(key), True
-            anchor: _Start | None = None
+            opens, settled, anchor = sorted(waiting.get(key, ()), reverse=True), True, None
             for start in starts:
-                settled = settled and not is_open(start) and (opens is None or (start.end, start.start) < opens)
+                times, early = (start.end, start.start), [(start.end, start.start)] if is_open(start) else []
+                while opens and opens[-1] <= times:
+                    early.append(opens.pop())
+                settled = settled and not any(whole or self._may_begin(begun, anchor) for _, begun in early)
                 if not settled:
                     found += start.rows
                 elif start.taken:
                     anchor = start
-            if anchor is not None and (not settled or opens is not None or begins is None or anchor.bound >= begins):
+            if anchor is not None and (not settled or key in waiting or begins is None or anchor.bound >= begins):
                 anchors += anchor.taken
         return found, anchors
 
