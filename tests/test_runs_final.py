@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 import augury
+from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.errors import ProgramError, RunError
 from augury.meaning import evaluate
@@ -143,7 +144,7 @@ def text_of(program: Program) -> str:
 # What is compared
 
 
-def tell(session: Session, told: Told, step: Step) -> augury.Changes:
+def tell(session: Session, told: Told, step: Step) -> Changes:
     if isinstance(step, tuple):
         told.advanced = step[1] if told.advanced is None else max(told.advanced, step[1])
         return session.advance(step[1])
@@ -195,7 +196,8 @@ def check_early(seed: object) -> None:
     chance = Random(f"early runs {seed}")
     program, telling = compiled(chance), write_telling(chance)
     session = program.session(clock="logical", lateness=f"{telling.lateness}s", longest=f"{telling.lasting}s")
-    told, answer, often = Told(telling.lateness), set(), chance.choice((0.0, 0.3, 1.0))
+    told, often = Told(telling.lateness), chance.choice((0.0, 0.3, 1.0))
+    answer: set[object] = set()
     for step in telling.steps:
         for change in tell(session, told, step):
             (answer.add if change.op == "insert" else answer.remove)(change.event.content)
@@ -269,7 +271,7 @@ def final_session(text: str, longest: str = "0s", lateness: str = "0s") -> Sessi
     return augury.compile(text).session(clock="logical", emit="final", lateness=lateness, longest=longest)
 
 
-def emitted(changes: augury.Changes) -> list[str]:
+def emitted(changes: Changes) -> list[str]:
     assert all(change.op == "insert" for change in changes)
     return [str(change.event) for change in changes]
 
@@ -440,3 +442,15 @@ def test_many_events_at_one_time() -> None:
     session = augury.compile(VISITS).session(clock="logical")
     session.push(points("click", *(("u", v, n) for n in range(3) for v in range(200))))
     assert [str(event) for event in session.events()] == ["visit('u', 3) [0, 2]"]
+
+
+@pytest.mark.parametrize("which", ["LONGEST", "SHORTEST"])
+def test_a_first_event_that_is_tried_twice_keeps_its_match(which: str) -> None:
+    """What comes late lets the search go back behind it more than once."""
+    program = augury.compile(f"e(K, X, count(b)) <- (a(K, X) NEXT (b: b(K))+).5 PER (K) {which}.")
+    session = program.session(clock="logical")
+    session.push(Event("a", ("k", 1), 4, 5, "i0"))
+    session.push(Event("a", ("k", 2), 1, 1, "i1"))
+    session.push(Event("b", ("k",), 4, 6, "i2"))
+    assert not session.push(Event("a", ("k", 2), 0, 1, "i3"))
+    assert [str(event) for event in session.events()] == ["e('k', 2, 1) [1, 6]"]

@@ -226,7 +226,7 @@ class Greedy(Edges):
         stack, ties, reached = (
             np.empty((table.n + 2, 3), np.int64),
             np.empty(table.n + 1, np.int64),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
         )
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
