@@ -76,6 +76,22 @@ def test_what_is_final_is_never_taken_back(portion: int) -> None:
         assert found == {e.content for e in evaluate(program.plan, told.items, CLOCK, [], told.now).events}
 
 
+@pytest.mark.parametrize("which", ["", "PER (I) LONGEST", "PER (I) LONGEST SKIP PAST END"])
+@pytest.mark.parametrize(
+    "condition", ["Y > max(X + D)", "Y <= max(X - D)", "Y <= prev(Y, max(X - D))", "Y > sum(X) + max(X - D)"]
+)
+@pytest.mark.parametrize("first", ["", "a(I, D)? NEXT"])
+def test_a_result_waits_for_a_variable_that_a_fact_binds(first: str, condition: str, which: str) -> None:
+    """A condition on each iteration of a part, with an aggregate over another part and a variable of neither."""
+    run = f"{first} a(I, X)+ NEXT a(I, Y)+ WHERE (only(D), {condition})"
+    program = augury.compile(f"only(2). e(count(Y)) <- {run} {which}.")
+    events = [Event("a", ("k", x), t, t, f"i{t}") for t, x in enumerate((0, 5, 1, 7, 2, 0, 3))]
+    session = program.session(clock="logical")
+    for event in events:
+        session.push(event)
+    assert {e.content for e in session.events()} == {e.content for e in evaluate(program.plan, events, CLOCK).events}
+
+
 def test_a_visit_is_final_once_the_gap_has_passed() -> None:
     session = augury.compile(SESSIONS).session(emit="final", lateness="0s", longest="0s", clock="logical")
     told(session, "click", [("u",), ("u",), ("v",)], [0, 10, 12])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Moves:
                 kind = 2 if all_lead or move.link == "SEQ" else 1
                 self.leads[move.target] = max(int(self.leads[move.target]), kind)
         self.starts = tuple(
-            (j, tuple(q for c in self.where(j) if (q := question(c, True)).of_first))
+            (j, tuple(q for c in self.where(j) if (q := self.question(c, True)).of_first))
             for j in range(count)
             if all(part.optional for part in run.parts[:j])
         )
@@ -85,7 +85,7 @@ class Moves:
                 if (j == i and not source.repeats) or not all(part.optional for part in parts[i + 1 : j]):
                     continue
                 target = parts[j]
-                asked = [q for c in self.where(j) if (q := question(c, j != i)).of_first or j == i]
+                asked = [q for c in self.where(j) if (q := self.question(c, j != i)).of_first or j == i]
                 alone = self._all_alone(asked, i, j, views)
                 shared = {v for v in views[j].vars if v not in target.own and v not in self.run.key}
                 shared &= {v for m in range(j) for v in views[m].vars if v not in parts[m].own} | set(
@@ -134,7 +134,17 @@ class Moves:
             return []
         sure = {v for p in parts[: part + 1] if not p.optional for v in bound_vars(p.input)} | set(parts[part].own)
         late = (names - sure) | self.ending
-        return [c for c in parts[part].where if condition_vars(c) & late]
+        return [c for c in parts[part].where if self._needs(c) & late]
+
+    def question(self, condition: Condition, first: bool) -> Question:
+        """What is asked of an iteration, where also all that the results in it wait for is there."""
+        asked = question(condition, first)
+        return replace(asked, present=asked.present | self._needs(condition)) if asked.of_first else asked
+
+    def _needs(self, condition: Condition) -> set[str]:
+        """The variables of a condition, and those that the results in it wait for."""
+        names = condition_vars(condition)
+        return names.union(*(outer_variables(self.results[v], self.run) for v in names & self.results.keys()))
 
     def _all_alone(self, asked: list[Question], i: int, j: int, views: tuple[View, ...]) -> list[Question]:
         """The questions that two iterations can answer; what one of them binds, the next ones may have."""

@@ -37,7 +37,6 @@ from augury.engine.operators.runs.sight import (
     Question,
     once,
     outermost_prevs,
-    question,
     with_terms,
     without_open,
 )
@@ -288,7 +287,7 @@ class Partials(Edges):
         holds = np.ones(len(partials), bool)
         for first in (True, False):
             some = np.flatnonzero(begins == first)
-            asked = [q for c in conditions if (q := question(c, first)).of_first or not first]
+            asked = [q for c in conditions if (q := self.turns.question(c, first)).of_first or not first]
             moments, names = data[RIGHT, rows[some]], set(self.run.parts[part].own)
             seen = known.take(owner[some])
             seen.vars = {v: c for v, c in seen.vars.items() if v not in names}
