@@ -118,3 +118,31 @@ def test_a_part_whose_choice_vanishes_chooses_anew_after_a_prune(
     pushes = [[one] for one in (*before, *after)]
     disturbed = ("prune", "save") if saved else ("prune",)
     assert check(Story(text, (*pushes, *disturbed, [event("a", 20, 2, id="y")]), lateness=0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_event_stays_whose_certain_derivation_is_forgotten_while_another_one_vanishes(saved: bool) -> None:
+    actions = (
+        [event("a", 27, 1, id="a"), event("c", 27, 1, id="c")],
+        [event("b", 31, id="b")],
+        *(("prune", "save") if saved else ("prune",)),
+        [event("a", 36, 1, id="x")],
+    )
+    assert check(Story(REVISED, actions, lateness=0))
+
+
+def test_a_run_that_loses_its_last_event_comes_back_with_an_earlier_end() -> None:
+    text = "l(X) <- c(X).\nl(X) <- (a(X)+).6 PER (X) LONGEST.\ng(Y) <- (NOT[chronological](d).[b, l(Y)]).5."
+    assert check(
+        Story(
+            text,
+            (
+                [event("b", -2, id="b"), event("a", 0, 2, id="a")],
+                [event("c", 1, 1, id="c", start=-1)],
+                [event("a", 6, 2, id="x")],
+                "prune",
+                [Revocation("x")],
+            ),
+            lateness=4,
+        )
+    )
