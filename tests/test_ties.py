@@ -9,7 +9,7 @@ import pytest
 import augury
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.optimiser import push_constants
+from augury.optimiser.push_constants import push_constants
 
 _COLLECTS = {
     "last": "last 3: collect a(K, V)",
@@ -27,7 +27,7 @@ def _rows(copies: int) -> list[dict[str, Any]]:
 def test_ties_are_ordered_without_making_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     event = Circuit.event
-    monkeypatch.setattr(Circuit, "event", lambda self, part: made.append(part) or event(self, part))
+    monkeypatch.setattr(Circuit, "event", lambda self, part: (made.append(part), event(self, part))[1])  # type: ignore[func-returns-value]
     total = {"last": "last(V)", "list": "list(V)", "arg_max": "arg_max(V, V)"}[kind]
     augury.run(f"output r. r(K, {total}) <- x: b(K, _), {_COLLECTS[kind]}.", _rows(3))
     assert not made
@@ -37,7 +37,7 @@ def test_ties_are_ordered_without_making_events(kind: str, monkeypatch: pytest.M
 def test_the_content_of_a_duplicate_is_hashed_once(pushed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[int] = []
     keys = Events._content_keys
-    monkeypatch.setattr(Events, "_content_keys", lambda self, rows: hashed.append(len(rows)) or keys(self, rows))
+    monkeypatch.setattr(Events, "_content_keys", lambda self, rows: (hashed.append(len(rows)), keys(self, rows))[1])  # type: ignore[func-returns-value]
     program = augury.compile("output r. r(K, last(V)) <- b(K, _), last 3: collect a(K, V).")
     counts = {}
     for copies in (2, 4):
@@ -58,7 +58,7 @@ def test_a_chain_of_rules_is_looked_at_rule_by_rule(monkeypatch: pytest.MonkeyPa
     looked: list[object] = []
     names = push_constants.__globals__
     scans = names["_scans"]
-    monkeypatch.setitem(names, "_scans", lambda rule: looked.append(rule) or scans(rule))
+    monkeypatch.setitem(names, "_scans", lambda rule: (looked.append(rule), scans(rule))[1])  # type: ignore[func-returns-value]
     rules = "\n".join(f"e{i + 1}(X) <- e{i}(X)." for i in range(300))
     result = augury.run(f"output e300.\n{rules}", [{"type": "e0", "args": [1], "time": 1}])
     assert [event.type for event in result] == ["e300"]
