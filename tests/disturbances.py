@@ -80,6 +80,8 @@ class Inputs(Told):
         since = statement.fact.since
         if self.settled is None or (since is not None and since > self.settled):
             self.said.append(statement)
+        else:
+            self.late += 1
 
 
 @cache

@@ -1,478 +1,284 @@
-"""Random runs with small histories, and their answers found by trying every way to give events to iterations.
-
-The answers are read off section 10 of the semantics, from the description of a run (`Spec`) and not from its syntax or its
-algebra: nothing here is shared with `augury.meaning.runs`. `Spec.text` is the program that says the same.
+"""Random runs with small histories.
 
     spec, events = example(7)
     answers(spec, events) == what any executor says of spec.text
+
+Variables: `I` is the key, `X0` the number of part 0, `D1` a value that a condition binds. Part n may also have the number of an
+earlier part that does not repeat; then the two join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import product
 from random import Random
 
 from hypothesis import strategies as st
 
-from augury.model import Event, HistoryItem, Revocation, Value, equal, order_key
+from augury.model import Event, HistoryItem, Revocation, Value
 from tests.programs import Choices, Number, Step, between
+from tests.run_answers import answers
+from tests.run_specs import Apply, Asked, Atom, Compare, Holds, Let, Name, Num, PartSpec, Prev, Spec, Term, Time, Total
+
+__all__ = [
+    "Spec",
+    "answers",
+    "example",
+    "examples",
+    "write_history",
+    "write_run",
+    "write_run_case",
+    "write_run_telling",
+]
 
 TYPES = ("r", "q", "u")  # each with a key and a number
-Answer = tuple[tuple[Value, ...], int, int]
-
-
-@dataclass(frozen=True)
-class Atom:
-    """`r(I, X)`: what stands for the key and what stands for the number: a variable, a constant or `_`."""
-
-    type: str
-    key: str
-    value: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.type}({self.key}, {self.value})"
-
-
-@dataclass(frozen=True)
-class PartSpec:
-    """A part: its atoms (several are joined by OR), how often it comes, the operator to its left, its label."""
-
-    atoms: tuple[Atom, ...]
-    least: int
-    most: int | None
-    link: str
-    between: str
-    label: str = ""
-
-    @property
-    def repeats(self) -> bool:
-        return self.most is None or self.most > 1
-
-    @property
-    def var(self) -> str:
-        """The variable of the number, if there is one."""
-        value = self.atoms[0].value
-        return value if value[0].isupper() else ""
-
-    @property
-    def text(self) -> str:
-        inner = " OR ".join(a.text for a in self.atoms)
-        if self.label:
-            inner = f"{self.label}: {f'({inner})' if len(self.atoms) > 1 else inner}"
-        sign = {(1, 1): "", (0, 1): "?", (1, None): "+", (0, None): "*"}.get((self.least, self.most))
-        if sign is None:
-            many = "," if self.most is None else f",{self.most}"
-            sign = f"{{{self.least}{'' if self.most == self.least else many}}}"
-        return f"({inner}){sign}" if self.label or len(self.atoms) > 1 else inner + sign
-
-
-@dataclass(frozen=True)
-class Taken:
-    """An event in the place of one iteration of a part, matched by one of its atoms."""
-
-    part: int
-    event: Event
-    atom: Atom
-
-
-@dataclass(frozen=True)
-class So:
-    """A match as far as it has come, for the conditions: `taken` ends with the iteration that they are asked of."""
-
-    spec: Spec
-    taken: tuple[Taken, ...]
-
-    def of(self, part: int) -> list[Event]:
-        return [t.event for t in self.taken if t.part == part]
-
-    def value(self, part: int) -> Value:
-        return self.of(part)[-1].args[1]
-
-
-# Whether a condition holds; None where it is not asked.
-Holds = Callable[[So], "bool | None"]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A condition: its text, the part it is asked at, whether only once that part is complete, and when it holds."""
-
-    text: str
-    part: int
-    holds: Holds
-    after: bool = False
-
-
-@dataclass(frozen=True)
-class Spec:
-    """A run. The head has the key, the variables of parts that do not repeat, and the results."""
-
-    parts: tuple[PartSpec, ...]
-    per: str  # the text after WHERE
-    key: bool
-    window: int | None
-    asked: tuple[Asked, ...]
-    results: tuple[tuple[str, Callable[[So], Value]], ...]
-    which: str = "ALL"
-    skip: str = ""
-    joined: dict[int, int] = field(default_factory=dict)  # a part whose number is that of an earlier one
-
-    @property
-    def plain(self) -> list[int]:
-        return [n for n, p in enumerate(self.parts) if p.var and not p.repeats and n not in self.joined]
-
-    @property
-    def text(self) -> str:
-        chain = self.parts[0].text + "".join(f" {p.link} {p.text}" for p in self.parts[1:])
-        body = f"({chain}).{self.window}" if self.window is not None else chain
-        where = f" WHERE ({', '.join(a.text for a in self.asked)})" if self.asked else ""
-        head = [*(["I"] if self.key else []), *(self.parts[n].var for n in self.plain), *(t for t, _ in self.results)]
-        tail = " ".join(x for x in (self.per, "" if self.which == "ALL" else self.which, self.skip) if x)
-        return f"e({', '.join(head)}) <- {body}{where}{' ' + tail if tail else ''}."
-
-
-# The answers, by trying everything
-
-
-def answers(spec: Spec, events: Sequence[Event]) -> set[tuple[object, int, int]]:
-    """All answers of a run over some events."""
-    found = [m for m in _assignments(spec, list(events)) if _is_match(spec, m, events)]
-    if spec.which != "ALL":
-        found = [m for m in found if _best(spec, m, found)]
-    if spec.skip:
-        found = _skipped(spec, found)
-    return {_answer(spec, m) for m in found}
-
-
-def _answer(spec: Spec, match: tuple[Taken, ...]) -> tuple[object, int, int]:
-    so = So(spec, match)
-    values: list[Value] = [match[0].event.args[0]] if spec.key else []
-    values += [so.value(n) if so.of(n) else _elsewhere(spec, so, n) for n in spec.plain]
-    values += [compute(so) for _, compute in spec.results]
-    return tuple(order_key(v) for v in values), match[0].event.start, match[-1].event.end
-
-
-def _elsewhere(spec: Spec, so: So, part: int) -> Value:
-    """The value of a variable whose first part was left out: that of another part that has it."""
-    others = [so.value(n) for n, first in spec.joined.items() if first == part and so.of(n)]
-    return others[0] if others else None
-
-
-def _assignments(spec: Spec, events: list[Event]) -> Iterator[tuple[Taken, ...]]:
-    """Every sequence of events, each after the one before, in every division into parts."""
-
-    def sequences(before: tuple[Event, ...]) -> Iterator[tuple[Event, ...]]:
-        if before:
-            yield before
-        for event in events:
-            if not before or before[-1].end < event.start:
-                yield from sequences((*before, event))
-
-    def divisions(count: int, parts: Sequence[PartSpec]) -> Iterator[tuple[int, ...]]:
-        if not parts:
-            if count == 0:
-                yield ()
-            return
-        most = count if parts[0].most is None else min(count, parts[0].most)
-        for n in range(parts[0].least, most + 1):
-            yield from ((n, *rest) for rest in divisions(count - n, parts[1:]))
-
-    for sequence in sequences(()):
-        for counts in divisions(len(sequence), spec.parts):
-            places = [n for n, count in enumerate(counts) for _ in range(count)]
-            options = [[Taken(p, e, a) for a in spec.parts[p].atoms] for p, e in zip(places, sequence, strict=True)]
-            yield from product(*options)
-
-
-def _is_match(spec: Spec, match: tuple[Taken, ...], events: Sequence[Event]) -> bool:
-    for n in range(len(match)):
-        if not _joins_and_holds(spec, match[: n + 1]):
-            return False
-        if n and not _linked(spec, match[:n], match[n], events):
-            return False
-    whole = So(spec, match)
-    if any(a.holds(whole) is False for a in spec.asked if a.after):
-        return False
-    return spec.window is None or match[-1].event.end - match[0].event.start <= spec.window
-
-
-def _joins_and_holds(spec: Spec, prefix: tuple[Taken, ...]) -> bool:
-    """Whether the last event of a prefix is a row of its part that joins and meets the conditions decidable by then."""
-    last = prefix[-1]
-    event, atom, part = last.event, last.atom, spec.parts[last.part]
-    if event.type != atom.type:
-        return False
-    key, value = event.args
-    if spec.key and (key is None or not equal(key, prefix[0].event.args[0])):
-        return False
-    if atom.value.isdigit() and not equal(value, int(atom.value)):
-        return False
-    if (part.var and not part.repeats) or last.part in spec.joined:
-        first = spec.joined.get(last.part, last.part)
-        same = [t for t in prefix[:-1] if spec.joined.get(t.part, t.part) == first]
-        if any(not equal(value, t.event.args[1]) for t in same):
-            return False
-    so = So(spec, prefix)
-    return all(a.holds(so) is not False for a in spec.asked if a.part == last.part and not a.after)
-
-
-def _linked(spec: Spec, before: tuple[Taken, ...], taken: Taken, events: Sequence[Event]) -> bool:
-    """Whether the operator lets an event follow those before it."""
-    part = spec.parts[taken.part]
-    link = part.between if before[-1].part == taken.part else part.link
-    end, start = before[-1].event.end, taken.event.start
-    between = [e for e in events if end < e.start and e.end < start]
-    if link == "NEXT":
-        return not any(_of_the_run(spec, e, before[0].event.args[0]) for e in between)
-    if link == "THEN":
-        options = [Taken(taken.part, e, a) for e in between for a in part.atoms]
-        return not any(_joins_and_holds(spec, (*before, option)) for option in options)
-    return True
-
-
-def _of_the_run(spec: Spec, event: Event, key: Value) -> bool:
-    if event.type not in {a.type for p in spec.parts for a in p.atoms}:
-        return False
-    return not spec.key or equal(event.args[0], key)
-
-
-def _counts(spec: Spec, match: tuple[Taken, ...]) -> list[int]:
-    quantified = [n for n, p in enumerate(spec.parts) if p.least != p.most]
-    return [sum(t.part == n for t in match) for n in quantified]
-
-
-def _best(spec: Spec, match: tuple[Taken, ...], found: list[tuple[Taken, ...]]) -> bool:
-    rivals = [_counts(spec, m) for m in found if m[0].event is match[0].event]
-    return _counts(spec, match) == (max(rivals) if spec.which == "LONGEST" else min(rivals))
-
-
-def _skipped(spec: Spec, found: list[tuple[Taken, ...]]) -> list[tuple[Taken, ...]]:
-    keys = {order_key(m[0].event.args[0]) if spec.key else () for m in found}
-    kept: list[tuple[Taken, ...]] = []
-    for key in keys:
-        mine = [m for m in found if not spec.key or order_key(m[0].event.args[0]) == key]
-        mine.sort(key=lambda m: [t.event.order for t in m])
-        before: tuple[Taken, ...] | None = None
-        for match in mine:
-            if before is None or [t.event for t in match] == [t.event for t in before] or _after(spec, match, before):
-                before = match
-                kept.append(match)
-    return kept
-
-
-def _after(spec: Spec, match: tuple[Taken, ...], before: tuple[Taken, ...]) -> bool:
-    first = match[0].event
-    if spec.skip.endswith("END"):
-        return first.start > before[-1].event.end
-    label = spec.skip.split()[-1]
-    part = next(n for n, p in enumerate(spec.parts) if p.label == label)
-    last = [t.event for t in before if t.part == part][-1]
-    return first.start >= last.start and first.order > before[0].event.order
-
-
-# Values
-
-
-def _less(x: Value, y: Value, or_equal: bool = False) -> bool:
-    if not isinstance(x, int) or not isinstance(y, int):
-        return False
-    return x <= y if or_equal else x < y
-
-
-def _numbers(events: list[Event]) -> list[int]:
-    return [v for e in events if isinstance(v := e.args[1], int)]
-
-
-RESULTS: dict[str, Callable[[list[Event]], Value]] = {
-    "count": lambda events: len(_numbers(events)),
-    "sum": lambda events: sum(_numbers(events)) if _numbers(events) else None,
-    "min": lambda events: min(_numbers(events), default=None),
-    "max": lambda events: max(_numbers(events), default=None),
-    "first": lambda events: events[0].args[1] if events else None,
-    "last": lambda events: events[-1].args[1] if events else None,
+FACTS: dict[str, list[tuple[Value, ...]]] = {
+    "size": [(0, 1), (1, 1), (1, 2), (2, 0), (3, 3), (4, 1)],
+    "limit": [(1,), (2,)],
+    "only": [(2,)],
 }
-
-
-# Writing
+# Rules that derive `u` from `v` and `n`: points and intervals that a late event takes back or changes.
+DERIVATIONS = (
+    "u(I, X) SINCE END <- a: v(I, X), w: extend_backward(a, 2s), while w: not n(I, _).",
+    "u(I, X) SINCE END <- a: v(I, X), w: extend(a, 1s), while w: not n(I, _).",
+    "u(I, max(X)) SINCE END <- a: v(I, _), last 2: collect v(I, X).",
+    "u(I, X) <- v(I, X).",
+    "u(I, count(X)) <- v(I, X)+ PER (I) LONGEST SKIP PAST END.",
+    "u(I, Y) <- n(I, X) THEN v(I, Y).",
+)
+OFTEN = [(1, None), (1, None), (0, None), (0, 1), (0, 1), (2, 2), (1, 2), (2, None), (0, 2), (1, 3)]
+Slot = tuple[int, int]  # a part, and 0 while it goes on or 1 when it is complete
+FIRST: Slot = (-1, 0)
 
 
 @dataclass
 class _RunWriter(Choices):
-    """Writes one run."""
+    """Writes one run. `known` says from when on each variable that is no iteration's own has a value at the latest."""
+
+    parts: list[PartSpec] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    known: dict[str, Slot] = field(default_factory=dict)
+    own: dict[int, list[str]] = field(default_factory=dict)  # by part
+    fresh: int = 0
 
     def spec(self) -> Spec:
-        count = self.pick([2, 3, 1, 2, 2])
-        seq = self.chance(25)
+        count = self.pick([2, 3, 1, 2, 3, 3])
+        seq = self.chance(20)
         links = [self.pick(["NEXT", "THEN", *(["SEQ"] if seq else [])]) for _ in range(count)]
         if count == 1:
             links = ["NEXT"]
         elif links:
-            links[0] = links[1]  # the first part has the operator to its right between its iterations
+            links[0] = links[1]  # between the iterations of the first part
         keyed = self.chance(75)
-        types = self.pick([("r", "q", "u"), ("r", "q", "r"), ("r", "r", "r")])
-        parts: list[PartSpec] = []
-        joined: dict[int, int] = {}
+        types = self.pick([("r", "q", "u"), ("r", "q", "r"), ("r", "r", "r"), ("u", "r", "u"), ("r", "u", "u")])
         for n in range(count):
-            plain = n == count - 1 and set(links[1:]) <= {"SEQ"} and all((p.least, p.most) == (1, 1) for p in parts)
-            parts.append(self._part(n, links[n], keyed, types, parts, joined, quantified=plain))
-        bounded = all(p.most is not None or p.between != "SEQ" for p in parts)
-        window = self.pick([2, 3, 4, 6]) if not bounded or self.chance(30) else None
-        per = "PER (I)" if keyed else "PER ()"
-        if keyed and count > 1 and self.chance(50) and not joined:
-            per = ""  # the key is what all have
-        asked = tuple(a for n in range(count) for a in self._conditions(n, parts, joined))
-        results = tuple(r for n, p in enumerate(parts) for r in self._results(n, p))
+            quantified = n == count - 1 and set(links[1:]) <= {"SEQ"} and all((p.least, p.most) == (1, 1) for p in self.parts)  # fmt: skip
+            self.parts.append(self._part(n, links[n], keyed, types, quantified))
+        self._find_own()
+        parts = self.parts
+        used = [p.link for p in parts[1:]] + [p.link for p in parts if p.repeats]
+        bounded = all(p.most is not None or p.link != "SEQ" for p in parts)
+        window = self.pick([1, 2, 3, 4, 6]) if not bounded or self.chance(30) else None
+        shared = len({p.var for p in parts if p.var}) < len([p for p in parts if p.var])
+        per = "" if keyed and count > 1 and self.chance(50) and not shared else "PER (I)" if keyed else "PER ()"
+        self._conditions()
+        results = tuple(t for n in range(count) for t in self._results(n))
+        results += tuple(Name(a.condition.name) for a in self.asked if a.owner is None and not isinstance(a.condition, Compare) and self.chance(60))  # fmt: skip
+        rules: tuple[str, ...]
         which, skip = "ALL", ""
-        used = [p.link for p in parts[1:]] + [p.between for p in parts if p.repeats]
-        if "SEQ" not in used and self.chance(60):
+        if "SEQ" not in used and self.chance(50):
             which = self.pick(["LONGEST", "LONGEST", "SHORTEST"])
             labels = [p.label for p in parts if p.label and p.least > 0]
             skip = self.pick(["", "SKIP PAST END", *(f"SKIP TO LAST {label}" for label in labels)])
-        return Spec(tuple(parts), per, keyed, window, asked, results, which, skip, joined)
+        rules, inputs = (), tuple(a.type for p in parts for a in p.atoms)
+        if "u" in inputs and self.chance(60):
+            rules = (self.pick(DERIVATIONS),)
+            inputs = (
+                *(t for t in inputs if t != "u"),
+                *["v"] * inputs.count("u"),
+                *(["n"] if "n(" in rules[0] else []),
+            )
+        inputs = (*inputs, *inputs, *inputs, self.pick(TYPES if not rules else ("r", "q")))
+        return Spec(tuple(parts), per, keyed, window, tuple(self.asked), results, which, skip, FACTS, rules, inputs)
 
-    def _part(
-        self,
-        n: int,
-        link: str,
-        keyed: bool,
-        types: tuple[str, ...],
-        before: list[PartSpec],
-        joined: dict[int, int],
-        quantified: bool,
-    ) -> PartSpec:
+    # Parts
+
+    def _part(self, n: int, link: str, keyed: bool, types: tuple[str, ...], quantified: bool) -> PartSpec:
         key = "I" if keyed else "_"
-        often = [(1, None), (0, None), (0, 1), (2, 2), (1, 2), (2, None), (0, 2)]
-        least, most = self.pick(often if quantified else [(1, 1), (1, 1), *often])
-        value = self.pick([f"X{n}", f"X{n}", f"X{n}", "_", "1"])
-        singles = [i for i, p in enumerate(before) if p.var and not p.repeats and i not in joined]
+        least, most = self.pick(OFTEN if quantified else [(1, 1), (1, 1), (1, 1), *OFTEN])
+        value = self.pick([f"X{n}"] * 6 + ["_", "1"])
+        singles = [p.var for p in self.parts if p.var and not p.repeats]
         if singles and self.chance(20):
-            joined[n] = self.pick(singles)
-            value = before[joined[n]].var
+            value = self.pick(singles)
         atoms = [Atom(types[n], key, value)]
-        if self.chance(20):
+        if self.chance(15):
             atoms.append(Atom(self.pick(TYPES), key, value))
-        label = f"l{n}" if self.chance(40) else ""
-        return PartSpec(tuple(atoms), least, most, link, link, label)
+        return PartSpec(tuple(atoms), least, most, link, f"l{n}" if self.chance(50) else "")
 
-    def _results(self, n: int, part: PartSpec) -> list[tuple[str, Callable[[So], Value]]]:
-        if not part.repeats:
-            return []
-        found: list[tuple[str, Callable[[So], Value]]] = []
-        if part.var == f"X{n}":
-            for name in self.some(sorted(RESULTS), 1, 2):
-                found.append((f"{name}({part.var})", partial(lambda name, so: RESULTS[name](so.of(n)), name)))
-        if part.label:
-            found.append((f"count({part.label})", lambda so: len(so.of(n))))
+    def _find_own(self) -> None:
+        for n, part in enumerate(self.parts):
+            self.own[n] = []
+            if part.var and part.repeats and part.var not in self.known:
+                self.own[n] = [part.var]
+            elif part.var:
+                self.known.setdefault(part.var, (n, 0))
+
+    # Terms
+
+    def _terms(self, until: Slot) -> list[Term]:
+        """What has a value by then, one for the whole match."""
+        found: list[Term] = [Name(v) for v, slot in self.known.items() if slot <= until]
+        for n, part in enumerate(self.parts):
+            if part.label and not part.repeats and (n, 0) <= until:
+                found.append(Time(part.label, self.pick(["start", "end"])))
+            if part.repeats and (n, 1) <= until:
+                found += self._totals(n, until)
         return found
 
-    def _conditions(self, n: int, parts: list[PartSpec], joined: dict[int, int]) -> Iterator[Asked]:
-        part = parts[n]
-        own = part.var == f"X{n}"
-        if part.repeats and own and self.chance(70):
-            yield self._each(n, parts)
-        if part.repeats and own and self.chance(20):
-            yield self._whole(n, part)
-        if part.label and part.repeats and self.chance(30):
-            most = self.pick([1, 2, 3])
-            yield Asked(
-                f"start({part.label}) - prev(end({part.label})) <= {most}",
-                n,
-                lambda so: None if len(so.of(n)) < 2 else so.of(n)[-1].start - so.of(n)[-2].end <= most,
-            )
-        if not part.repeats and own and self.chance(40):
-            yield self._single(n, parts, joined)
+    def _totals(self, n: int, until: Slot) -> list[Term]:
+        """Aggregates over a repeated part, some with a variable from elsewhere."""
+        part, found = self.parts[n], list[Term]()
+        if part.label:
+            found.append(Total("count", (), n, part.label))
+            found.append(Total(self.pick(["first", "last", "max"]), (Time(part.label, "end"),), n))
+        for v in self.own[n]:
+            found.append(Total(self.pick(["count", "sum", "min", "max", "first", "last"]), (Name(v),), n))
+            if self.chance(25):
+                found.append(Total("nth", (Name(v), Num(self.pick([1, 2, 3]))), n))
+            outer = [u for u, slot in self.known.items() if slot <= until]
+            if outer and self.chance(60):
+                inner = Apply(self.pick(["*", "-", "+"]), Name(v), Name(self.pick(outer)))
+                found.append(Total(self.pick(["sum", "min", "count", "last", "first"]), (inner,), n))
+                if self.chance(30):
+                    found.append(Total(self.pick(["arg_max", "arg_min"]), (Name(v), inner), n))
+        return found
 
-    def _each(self, n: int, parts: list[PartSpec]) -> Asked:
-        var = parts[n].var
-        earlier = [i for i, p in enumerate(parts[:n]) if p.var == f"X{i}"]
-        singles = [i for i in earlier if not parts[i].repeats]
-        repeated = [i for i in earlier if parts[i].repeats]
-        kinds = ["prev", "prev", "default", "constant", "running"]
-        kinds += ["single", "prev single"] * bool(singles) + ["result", "prev result"] * bool(repeated)
-        number = self.pick([0, 1, 2])
+    def _own_terms(self, n: int) -> list[Term]:
+        """What an iteration of a repeated part has of its own."""
+        part = self.parts[n]
+        return [*map(Name, self.own[n]), *([Time(part.label, self.pick(["start", "end"]))] if part.label else [])]
 
-        def values(so: So) -> list[Value]:
-            return [e.args[1] for e in so.of(n)]
+    def _small(self, term: Term) -> Term:
+        """A term, sometimes with a number added."""
+        return Apply(self.pick(["+", "-"]), term, Num(self.pick([1, 2]))) if self.chance(30) else term
 
-        match self.pick(kinds):
-            case "prev":
-                return Asked(
-                    f"{var} > prev({var})",
-                    n,
-                    lambda so: None if len(values(so)) < 2 else _less(values(so)[-2], values(so)[-1]),
-                )
-            case "default":
-                return Asked(
-                    f"{var} >= prev({var}, {number})", n,
-                    lambda so: _less(values(so)[-2] if len(values(so)) > 1 else number, values(so)[-1], True),
-                )  # fmt: skip
-            case "constant":
-                return Asked(f"{var} > {number}", n, lambda so: _less(number, values(so)[-1]))
-            case "running":
-                return Asked(
-                    f"{var} + {number} > sum({var}) - {var}", n,
-                    lambda so: isinstance(v := values(so)[-1], int) and v + number > sum(_numbers(so.of(n))) - v,
-                )  # fmt: skip
-            case "single":
-                i = self.pick(singles)
-                return Asked(
-                    f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), values(so)[-1]) if so.of(i) else None
-                )
-            case "prev single":
-                i = self.pick(singles)
-                return Asked(
-                    f"{var} > prev({var}, {parts[i].var})", n,
-                    lambda so: (_less(values(so)[-2] if len(values(so)) > 1 else so.value(i), values(so)[-1]) if so.of(i) else None),
-                )  # fmt: skip
-            case "result":
-                i, name = self.pick(repeated), self.pick(["min", "last", "max"])
-                return Asked(
-                    f"{var} >= {name}({parts[i].var})", n,
-                    lambda so: _less(RESULTS[name](so.of(i)), values(so)[-1], True),
-                )  # fmt: skip
-            case _:
-                i = self.pick(repeated)
-                return Asked(
-                    f"{var} > prev({var}, last({parts[i].var}))", n,
-                    lambda so: _less(values(so)[-2] if len(values(so)) > 1 else RESULTS["last"](so.of(i)), values(so)[-1]),
-                )  # fmt: skip
-
-    def _whole(self, n: int, part: PartSpec) -> Asked:
-        name, number = self.pick(["count", "max", "sum"]), self.pick([1, 2, 3])
-        return Asked(
-            f"{name}({part.var}) >= {number}", n, lambda so: _less(number, RESULTS[name](so.of(n)), True), True
+    def _is_time(self, term: Term) -> bool:
+        return isinstance(term, Time) or (
+            isinstance(term, Total) and bool(term.args) and isinstance(term.args[0], Time)
         )
 
-    def _single(self, n: int, parts: list[PartSpec], joined: dict[int, int]) -> Asked:
-        var = parts[n].var
-        # A variable that another part has as well gets its value from whichever of them is there first.
-        shared = set(joined.values())
-        singles = [
-            i
-            for i, p in enumerate(parts[:n])
-            if p.var == f"X{i}" and not p.repeats and not (i in shared and p.least == 0)
-        ]
-        repeated = [i for i, p in enumerate(parts[:n]) if p.var == f"X{i}" and p.repeats]
-        number = self.pick([0, 1, 2])
-        if n in shared and parts[n].least == 0:
-            return Asked("1 = 1", n, lambda so: True)
-        match self.pick(["constant", *["single"] * bool(singles), *["result"] * 2 * bool(repeated)]):
-            case "constant":
-                return Asked(f"{var} > {number}", n, lambda so: _less(number, so.value(n)))
-            case "single":
-                i = self.pick(singles)
-                return Asked(
-                    f"{var} > {parts[i].var}", n, lambda so: _less(so.value(i), so.value(n)) if so.of(i) else None
-                )
+    def _other(self, term: Term, options: Sequence[Term]) -> Term:
+        """Something to compare a term with: a time with a time, a number with a number."""
+        alike = [t for t in options if self._is_time(t) == self._is_time(term) and t != term]
+        if alike and self.chance(80):
+            return self.pick(alike)
+        return Num(self.pick([3, 4, 5, 6])) if self._is_time(term) else Num(self.pick([0, 1, 2, 3]))
+
+    # Conditions
+
+    def _conditions(self) -> None:
+        last = (len(self.parts) - 1, 1)
+        if self.chance(15):
+            self._fact(FIRST, None)
+        for n, part in enumerate(self.parts):
+            if part.repeats and self._own_terms(n):
+                for _ in range(self.pick([0, 1, 1, 1, 2])):
+                    self._of_iterations(n)
+            elif part.var and self.chance(30):
+                self._once((n, 0))
+            if self.chance(20):
+                self._binding((n, self.pick([0, 1])))
+        for _ in range(self.pick([0, 0, 0, 1, 1, 2])):
+            self._once(last)
+        if len(self.parts) > 2 and self.chance(30):
+            self._far_apart()
+
+    def _far_apart(self) -> None:
+        """A value of the first and the last part, and a condition on it."""
+        ends = [self._of_part(n) for n in (0, len(self.parts) - 1)]
+        if all(ends):
+            first, last = (self.pick(options) for options in ends)
+            self._let(Apply("-", last, first), (len(self.parts) - 1, 1))
+            bound = Name(f"D{self.fresh}")
+            self.asked.append(Asked(Compare(self.pick(["<=", ">=", "<", "!="]), bound, Num(self.pick([0, 1, 2, 3])))))
+
+    def _of_part(self, n: int) -> list[Term]:
+        part = self.parts[n]
+        if part.repeats:
+            return self._totals(n, (n, 1))
+        times: list[Term] = [Time(part.label, "start")] if part.label else []
+        return [*times, *([Name(part.var)] if part.var else [])]
+
+    def _once(self, until: Slot) -> None:
+        options = self._terms(until)
+        if options:
+            term = self.pick(options)
+            other = self._other(term, options)
+            self.asked.append(Asked(Compare(self._operator(term, other), self._small(term), other)))
+
+    def _operator(self, *terms: Term) -> str:
+        """A comparison: no `=` where it could bind what another condition binds."""
+        names = {t.name for t in terms if isinstance(t, Name)}
+        tests = any(name[0] == "D" for name in names)
+        return self.pick(["<=", "<=", ">=", ">=", "<", ">", "!=", "!=", *([] if tests else ["="])])
+
+    def _binding(self, until: Slot) -> None:
+        options = [t for t in self._terms(until) if not self._is_time(t)]
+        names = [t for t in options if isinstance(t, Name)]
+        if names and self.chance(40):
+            self._fact(until, self.pick(names))
+        elif options:
+            self._let(self._small(self.pick(options)), until)
+
+    def _let(self, value: Term, until: Slot) -> None:
+        self.fresh += 1
+        self.asked.append(Asked(Let(f"D{self.fresh}", value)))
+        self.known[f"D{self.fresh}"] = until
+
+    def _fact(self, until: Slot, needed: Term | None) -> None:
+        self.fresh += 1
+        name = f"D{self.fresh}"
+        predicate = "size" if needed else self.pick(["limit", "only"])
+        self.asked.append(Asked(Holds(predicate, (needed,) if needed else (), name)))
+        self.known[name] = until
+
+    def _of_iterations(self, n: int) -> None:
+        """A condition, or a binding, of every iteration of a part."""
+        own = self._own_terms(n)
+        term, numbers = self.pick(own), [t for t in own if isinstance(t, Name)]
+        earlier = self._terms((n - 1, 1))
+        if numbers and self.chance(15):
+            self._own_binding(n, self.pick(numbers), earlier)
+            return
+        other: Term
+        match self.pick(["prev", "prev", "default", "default", "running", "earlier", "earlier"]):
+            case "prev":
+                other = Prev(term)
+            case "default":
+                other = Prev(term, self._small(self._other(term, [term, *earlier])))
+            case "running" if isinstance(term, Name):
+                running = Total(self.pick(["sum", "max", "min", "count", "first"]), (term,), n)
+                less: Term = Apply("-", running, self._other(term, earlier))
+                other = less if self.chance(50) else running
             case _:
-                i, name = self.pick(repeated), self.pick(["min", "count", "last"])
-                return Asked(
-                    f"{name}({parts[i].var}) <= {var}", n, lambda so: _less(RESULTS[name](so.of(i)), so.value(n), True)
-                )
+                other = self._other(term, earlier)
+        left = Apply("-", term, Num(self.pick([1, 2]))) if self.chance(20) else term
+        self.asked.append(Asked(Compare(self.pick([">", ">=", "<", "<=", "!="]), left, other), n))
+
+    def _own_binding(self, n: int, term: Term, earlier: list[Term]) -> None:
+        self.fresh += 1
+        name = f"D{self.fresh}"
+        if self.chance(30):
+            self.asked.append(Asked(Holds("size", (term,), name), n))
+        else:
+            other = self.pick(list[Term]([Prev(term, self._other(term, [term, *earlier])), self._other(term, earlier)]))
+            self.asked.append(Asked(Let(name, Apply(self.pick(["-", "+"]), term, other)), n))
+        self.own[n].append(name)
+
+    def _results(self, n: int) -> Iterator[Term]:
+        if self.parts[n].repeats:
+            options = self._totals(n, (len(self.parts), 1))
+            yield from {self.pick(options): None for _ in range(self.pick([1, 2, 3]))} if options else ()
 
 
 def write_spec(number: Number) -> Spec:
@@ -484,38 +290,48 @@ def write_run(number: Number) -> str:
     return write_spec(number).text
 
 
-_VALUES: tuple[Value, ...] = (1, 2, 0, 3, 1, 2, 3, 4, None)
-_KEYS: tuple[Value, ...] = ("k", "k", "k", "k", "k", "k", "m", None)
+def write_run_case(number: Number, most: int = 14) -> tuple[Spec, list[Step]]:
+    """A run, and a history of its events in steps."""
+    spec = write_spec(number)
+    return spec, write_run_telling(number, most, spec.types)
 
 
-def write_event(number: Number, id: str, lengths: Sequence[int]) -> Event:
+# Histories
+
+_VALUES: tuple[Value, ...] = (1, 2, 0, 3, 1, 2, 3, 4, 5, 1, 2, 3, None)
+_KEYS: tuple[Value, ...] = (*["k"] * 9, "m", "m", None)
+_TYPES = ("r", "r", "q", "q", "u")
+
+
+def write_event(number: Number, id: str, lengths: Sequence[int], types: Sequence[str] = _TYPES, last: int = 8) -> Event:
     choices = Choices(number)
-    start = number(0, 8)
+    start = number(0, last)
     args = (choices.pick(_KEYS), choices.pick(_VALUES))
-    return Event(choices.pick(["r", "r", "q", "q", "u"]), args, start, start + choices.pick(lengths), id)
+    return Event(choices.pick(types), args, start, start + choices.pick(lengths), id)
 
 
-def write_history(number: Number, most: int = 7) -> list[Event]:
+def write_history(number: Number, most: int = 10, types: Sequence[str] = _TYPES) -> list[Event]:
     """A few events, close together, mostly points, mostly of one key."""
-    lengths = Choices(number).pick([(0,), (0,), (0, 0, 1, 2)])
-    return [write_event(number, f"i{n}", lengths) for n in range(number(2, most))]
+    lengths = Choices(number).pick([(0,), (0,), (0, 0, 1, 2), (0, 1, 3)])
+    return [write_event(number, f"i{n}", lengths, types) for n in range(number(min(5, most), most))]
 
 
-def write_run_telling(number: Number, most: int = 14) -> list[Step]:
+def write_run_telling(number: Number, most: int = 14, types: Sequence[str] = _TYPES) -> list[Step]:
     """A history in steps: late events, revocations, and advances of the clock."""
     choices = Choices(number)
-    lengths = choices.pick([(0,), (0,), (0, 0, 1, 2)])
-    told: list[HistoryItem] = [write_event(number, f"i{n}", lengths) for n in range(number(3, most))]
-    told.sort(key=lambda item: item.end + choices.pick([0, 0, 0, 0, 1, 4]) if isinstance(item, Event) else 0)
-    for id in [item.id for item in told if choices.chance(12)]:
-        told.insert(number(0, len(told)), Revocation(id))
+    lengths = choices.pick([(0,), (0,), (0, 0, 1, 2), (0, 1, 3)])
+    last = choices.pick([8, 8, 4, 14])  # few times: many ties
+    items: list[HistoryItem] = [write_event(number, f"i{n}", lengths, types, last) for n in range(number(3, most))]
+    items.sort(key=lambda item: item.end + choices.pick([0, 0, 0, 0, 1, 4]) if isinstance(item, Event) else 0)
+    for id in [item.id for item in items if choices.chance(15)]:
+        items.insert(number(0, len(items)), Revocation(id))
     steps: list[Step] = []
-    at = 0
-    while at < len(told):
+    done = 0
+    while done < len(items):
         size = choices.pick([1, 1, 2, 5, 20])
-        steps.append(told[at : at + size])
-        at += size
-        left = [item.end for item in told[at:] if isinstance(item, Event)]
+        steps.append(items[done : done + size])
+        done += size
+        left = [item.end for item in items[done:] if isinstance(item, Event)]
         if choices.chance(20) and (bound := min(left, default=12) - 1) >= 0:
             steps.append(("advance", bound))
     return steps
@@ -523,7 +339,8 @@ def write_run_telling(number: Number, most: int = 14) -> list[Step]:
 
 def example(seed: object) -> tuple[Spec, list[Event]]:
     number = Random(f"run {seed}").randint
-    return write_spec(number), write_history(number)
+    spec = write_spec(number)
+    return spec, write_history(number, types=spec.types)
 
 
 @st.composite
@@ -531,4 +348,5 @@ def examples(draw: st.DrawFn) -> tuple[Spec, list[Event]]:
     def number(least: int, most: int) -> int:
         return draw(between(least, most))
 
-    return write_spec(number), write_history(number)
+    spec = write_spec(number)
+    return spec, write_history(number, types=spec.types)

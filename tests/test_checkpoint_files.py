@@ -84,6 +84,11 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+def folder_instead(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 WAYS: dict[str, Callable[[Path], object]] = {
     "one bit is another": flip,
     "cut off": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
@@ -91,7 +96,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "too long": lambda path: path.write_bytes(path.read_bytes() * 2),
     "deleted": Path.unlink,
     "something else": lambda path: path.write_bytes(b"\x00\xff" * 20),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": folder_instead,
 }
 
 

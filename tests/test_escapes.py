@@ -72,7 +72,7 @@ class Screen(io.StringIO):
 
 @pytest.mark.parametrize("format", ["table", "jsonl", "csv"])
 def test_answers_on_a_screen(format: sinks.Format) -> None:
-    events = [augury.Event("e", (c, [c]), 1, id=f"id{c}") for c in [*HARMFUL, NASTY, "a\nb"]]
+    events = [augury.Event("e", (c, (c,)), 1, id=f"id{c}") for c in [*HARMFUL, NASTY, "a\nb"]]
     result = augury.run(augury.compile(PROGRAM), events)
     screen = Screen()
     sinks.write(result.as_answers(), format, "-", screen, width=80 if format == "table" else None)
@@ -158,7 +158,7 @@ def test_pictures_are_xml(folder: Path) -> None:
     assert harmless(picture.html)
     HTMLParser().feed(picture.html)
     assert harmless(result._repr_html_())
-    assert harmless(result.why(result.events[0])._repr_html_())  # type: ignore[attr-defined]
+    assert harmless(result.why(result.events[0])._repr_html_())
 
 
 def test_maps_are_xml() -> None:

@@ -20,7 +20,8 @@ from augury.meaning import evaluate, replay
 from augury.model import Event, order_key
 from augury.sinks.names import attribute_names
 from tests.programs import flat
-from tests.run_programs import Spec, answers, example, examples, write_history, write_run, write_run_telling
+from tests.run_programs import Spec, answers, example, examples, write_history, write_run_case
+from tests.test_differential import compiled
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 
@@ -28,11 +29,12 @@ FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 def meant(program: str, events: list[Event]) -> set[tuple[object, int, int]]:
     """What the reference says."""
     model = evaluate(augury.compile(program).plan, events, Clock())
-    return {(tuple(order_key(a) for a in e.args), e.start, e.end) for e in model.events}
+    return {(tuple(order_key(a) for a in e.args), e.start, e.end) for e in model.events if e.type == "e"}
 
 
 def check(spec: Spec, events: list[Event]) -> None:
-    assert meant(spec.text, events) == answers(spec, events), (spec.text, events)
+    if compiled(spec.text) is not None:  # else its times contradict one another
+        assert meant(spec.text, events) == answers(spec, events), (spec.text, events)
 
 
 @given(examples())
@@ -44,6 +46,13 @@ def test_the_reference_says_what_all_ways_together_say(drawn: tuple[Spec, list[E
 def test_many_random_runs(portion: int) -> None:
     for seed in range(portion * 200, portion * 200 + 200):
         check(*example(seed))
+
+
+def test_few_random_runs_are_refused_and_many_have_an_answer() -> None:
+    specs = [example(f"refused {seed}") for seed in range(100)]
+    kept = [(spec, events) for spec, events in specs if compiled(spec.text) is not None]
+    assert len(kept) > 95
+    assert sum(bool(answers(spec, events)) for spec, events in kept) > 25
 
 
 # Laws
@@ -109,6 +118,8 @@ def test_a_number_of_iterations_is_that_many_parts(events: list[Event]) -> None:
 @given(events=histories, seed=st.integers(0, 10**6))
 def test_the_order_of_arrival_does_not_matter(events: list[Event], seed: int) -> None:
     spec, _ = example(seed)
+    if compiled(spec.text) is None:
+        return
     other = Random(seed).sample(events, len(events))
     assert meant(spec.text, events) == meant(spec.text, other)
 
@@ -214,9 +225,8 @@ def test_how_long_a_chosen_answer_may_change() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_was_said_as_final_stays(seed: int) -> None:
-    number = Random(f"telling {seed}").randint
-    plan = augury.compile(write_run(number)).plan
-    history = flat(write_run_telling(number, 9))
+    spec, steps = write_run_case(Random(f"telling {seed}").randint, 9)
+    plan, history = augury.compile(spec.text).plan, flat(steps)
     told = replay(plan, history, Clock(), emit="final", lateness=3)
     assert all(change.op == "insert" for change in told.changes)
     in_time = [item for item in history if item not in told.late]

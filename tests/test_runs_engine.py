@@ -17,8 +17,8 @@ from augury.engine.operators.runs.sight import Sight
 from augury.engine.session import Session
 from augury.meaning import evaluate
 from augury.model import Event
-from tests.run_programs import write_run, write_run_telling
-from tests.test_differential import CLOCK, Told, compare, once
+from tests.run_programs import write_run_case
+from tests.test_differential import CLOCK, Told, compare, compiled, once
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 WAYS: dict[str, dict[str, Any]] = {
@@ -45,8 +45,9 @@ def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(number_tests, "BLOCK", 2)
     for seed in range(portion * 15, portion * 15 + 15):
         number = Random(f"runs {seed}").randint
-        text, steps = write_run(number), write_run_telling(number)
-        for _ in compare(augury.compile(text), steps, [], **WAYS[way]):
+        spec, steps = write_run_case(number)
+        program = compiled(spec.text)
+        for _ in compare(program, steps, [], **WAYS[way]) if program is not None else ():
             pass
 
 
@@ -55,7 +56,10 @@ def test_what_is_final_is_never_taken_back(portion: int) -> None:
     """In the end all answers are there; what was chosen waits until nothing can take its place."""
     for seed in range(portion * 25, portion * 25 + 25):
         number = Random(f"final {seed}").randint
-        program, steps = augury.compile(write_run(number)), once(write_run_telling(number))
+        spec, told_steps = write_run_case(number)
+        program, steps = compiled(spec.text), once(told_steps)
+        if program is None:
+            continue
         items = [item for step in steps if isinstance(step, list) for item in step]
         lasting = max((i.end - i.start for i in items if isinstance(i, Event)), default=0)
         session = program.session(clock="logical", emit="final", lateness="3s", longest=f"{lasting}s")

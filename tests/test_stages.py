@@ -36,7 +36,7 @@ from augury.testing import Case, compare_answers, read_spec
 from tests import spaseq_programs
 from tests.functions import FUNCTIONS
 from tests.programs import STRATEGIES, example, flat
-from tests.run_programs import write_run, write_run_telling
+from tests.run_programs import write_run_case
 from tests.spark_local import HEARTBEAT, Emit, Local, Streamed
 from tests.spec_cases import all_cases, chooses, clock_windows
 from tests.test_differential import asked, compiled, once
@@ -312,10 +312,12 @@ def test_random_programs_in_a_stream(kind: str) -> None:
 def random_run(seed: object) -> Told:
     """A run; beside some of them a rule of another key that asks whether it is absent."""
     number = random.Random(f"run {seed}").randint
-    text = write_run(number)
-    history = flat(write_run_telling(number))
+    spec, steps = write_run_case(number)
+    while (program := compiled(spec.text)) is None:
+        spec, steps = write_run_case(number)
+    text, history = spec.text, flat(steps)
     if number(0, 2) == 0:
-        arity = len(augury.compile(text).plan.rules[0].args)
+        arity = next(len(rule.args) for rule in program.plan.rules if rule.type == "e")
         text += f"\nnone(X, Y) <- NOT(e({', '.join('_' * arity)})).[r(_, X), u(_, Y)]."
     return Told(augury.compile(text.replace("e()", "e")), history, Clock())
 

@@ -29,7 +29,7 @@ from augury.notation import show_event
 from augury.settings import Task
 from augury.sources import History, Reader, Skipped
 from augury.standing import Counts, accepted_and_repeated, admitted
-from augury.terminal import coloured, say, warn, working
+from augury.terminal import say, warn, working
 
 
 def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
@@ -218,7 +218,7 @@ def unread(plan: Plan, types: Collection[str]) -> list[str]:
 def report_guess(clock: Clock) -> None:
     """Says which unit of times was guessed, on standard error."""
     if clock.guess:
-        say(f"{coloured('note', 'cyan')}: {clock.guess}")
+        say(f"note: {clock.guess}")
 
 
 def tell_late(items: Iterable[HistoryItem], clock: Clock) -> None:

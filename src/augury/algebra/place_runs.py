@@ -2,6 +2,9 @@
 
 a(I) NEXT b(I, X)+ NEXT c(I, Y) WHERE Y > 3, count(X) < Y, count(X) > 1
 →   b: after count(X) > 1;  c: Y > 3 at its scan, where count(X) < Y
+
+Conditions that need nothing of the parts, `limit(K)` or `K = 2`, bind K before the first event where another condition has K:
+every part then has K as a variable that all of them share.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from dataclasses import replace
 
 from augury.algebra import nodes as n
 from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import asked_of, run_labels, run_variables
+from augury.algebra.run_terms import asked_of, in_turn, outer_variables, part_variables, run_labels, run_variables
 
 Slot = tuple[int, int]  # a part, and whether the place is its `where` (0) or its `after` (1)
 
@@ -19,11 +22,32 @@ Slot = tuple[int, int]  # a part, and whether the place is its `where` (0) or it
 def place_run(run: n.Run, stays: Callable[[n.Condition], bool]) -> n.Run:
     """The run with its conditions placed. Those that stay are asked where they are written."""
     where, run = run.where, replace(run, where=())
-    parts = tuple(replace(part, input=_selected(part, stays), where=_kept(part, stays)) for part in run.parts)
+    opening = _opening(where, run, stays)
+    parts = tuple(replace(part, input=_select(part.input, opening)) for part in run.parts)
+    parts = tuple(replace(part, input=_selected(part, stays), where=_kept(part, stays)) for part in parts)
     run = replace(run, parts=parts)
-    for condition in ready_order(where, run_variables(run)):
+    rest = tuple(c for c in where if c not in opening)
+    for condition in in_turn(rest, run, run_variables(run)):
         run = replace(run, where=(*run.where, condition)) if stays(condition) else sink_into_run(condition, run)
     return run
+
+
+def _opening(
+    where: tuple[n.Condition, ...], run: n.Run, stays: Callable[[n.Condition], bool]
+) -> tuple[n.Condition, ...]:
+    """The conditions that need nothing of the parts, if another condition has a variable that they bind."""
+    later = part_variables(run).union(*(part.own for part in run.parts))
+    opening: list[n.Condition] = []
+    for condition in ready_order(where, later):
+        names = n.condition_vars(condition)
+        plain = isinstance(condition, n.Compare | n.Holds | n.Unless | n.AnyOf)
+        if not plain or stays(condition) or n.condition_labels(condition) or names & later:
+            later |= names
+        else:
+            opening.append(condition)
+    bound = {v for c in opening for v in n.condition_vars(c)}
+    others = [c for c in (*where, *n.conditions(run)) if c not in opening]
+    return tuple(opening) if any(n.condition_vars(c) & bound for c in others) else ()
 
 
 def sink_into_run(condition: n.Condition, run: n.Run) -> n.Run:
@@ -49,6 +73,8 @@ def _slots(condition: n.Condition, run: n.Run) -> list[Slot]:
     """Where a condition may become decidable first; nowhere, where only the end will do."""
     bound = run_variables(run)
     needs = n.condition_vars(condition) - binds(condition, bound)
+    for result in run.results:
+        needs |= outer_variables(result, run) if result.name in needs else set()
     labels = n.condition_labels(condition)
     if not needs <= bound or not labels <= run_labels(run):
         return []

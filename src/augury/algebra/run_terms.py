@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Condition, Run, Scan, bound_vars, condition_terms, conditions, scans
-from augury.algebra.ready import binds
-from augury.algebra.terms import Aggregate, Prev, Var, Wild
+from dataclasses import replace
+
+from augury.algebra.nodes import (
+    Condition,
+    Holds,
+    NoneInside,
+    Result,
+    Run,
+    Scan,
+    bound_vars,
+    condition_terms,
+    condition_vars,
+    conditions,
+    scans,
+)
+from augury.algebra.ready import binds, is_ready
+from augury.algebra.terms import Aggregate, Prev, Var, Wild, variables
 from augury.algebra.terms import walk as walk_terms
 
 
@@ -18,12 +32,52 @@ def part_variables(run: Run) -> set[str]:
     return {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
 
 
+def outer_variables(result: Result, run: Run) -> set[str]:
+    """The variables that a result waits for: those in it that are not each iteration's own.
+
+    `sum(V * K)` over `row(V)+` waits for K, and so does `sum(D)` where `D = V * K`.
+    """
+    part, names, done = run.parts[result.part], variables(*result.aggregate.args), set[str]()
+    computed = set(part.own) - bound_vars(part.input)
+    while new := (names & computed) - done:
+        done |= new
+        names = names.union(*(condition_vars(c) for c in part.where if new & binds(c, condition_vars(c) - new)))
+    others = {r.name: r for r in run.results if r.name in names}
+    names = names.union(*(outer_variables(r, run) for r in others.values()))
+    return names - set(part.own) - others.keys()
+
+
 def run_variables(run: Run) -> set[str]:
     """The variables with one value in a run: those of its parts, of its conditions and its results."""
     own, found = {v for part in run.parts for v in part.own}, part_variables(run)
     for condition in conditions(run):
         found |= binds(condition, found | own)
     return found - own
+
+
+def in_turn(where: tuple[Condition, ...], run: Run, bound: set[str]) -> list[Condition]:
+    """The conditions in an order in which each finds its variables bound, as far as there is one.
+
+    A result is bound once the variables in it are: `nth(V, N) > 3` comes after `N = count(V)`.
+    """
+    left, order = [c for c in where if not isinstance(c, NoneInside)], list[Condition]()
+    known = bound - {result.name for result in run.results}
+    while left:
+        results = {r.name for r in run.results if outer_variables(r, run) <= known}
+        ready = (c for c in left if is_ready(c, known | results))
+        chosen = next(ready, None) or next((c for c in left if isinstance(c, Holds)), left[0])
+        left.remove(chosen)
+        order.append(chosen)
+        known |= binds(chosen, known | results)
+    return order + [c for c in where if isinstance(c, NoneInside)]
+
+
+def bound_at_the_end(run: Run) -> set[str]:
+    """The variables that conditions on the complete match bind."""
+    known, found = run_variables(replace(run, where=())), set[str]()
+    for condition in in_turn(run.where, run, known):
+        found |= binds(condition, known | found)
+    return found
 
 
 def run_labels(run: Run) -> set[str]:

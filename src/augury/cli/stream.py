@@ -97,4 +97,7 @@ def stream(
             left_out.report(counts.errors, count=counts.skipped)
             warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
             if late is None:
-                warn("late", counts.examples, count=counts.late)
+                what = "late, or their id names another event" if counts.rejected else "late"
+                warn(what, counts.examples, count=counts.late + counts.rejected)
+            if counts.late or counts.rejected or counts.skipped:
+                say(counts.counts)

@@ -289,7 +289,8 @@ class Events(Operator):
             self._hashed = np.zeros(len(table.alive), bool)
         elif len(self._contents) < table.n:
             self._contents, self._counts, self._hashed = (
-                grown(array, len(table.alive), lo, 0) for array in (self._contents, self._counts, self._hashed)
+                grown(array, len(table.alive), min(lo, len(array)), 0)
+                for array in (self._contents, self._counts, self._hashed)
             )
         # The first row of a group has not been hashed while it was the only one.
         firsts = unique(self._firsts[repeated])

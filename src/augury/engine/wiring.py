@@ -155,7 +155,9 @@ class Wiring:
             sorted(above.vars & (set(rows.vars) | set(collect.by) | names)), sorted(above.labels & set(rows.labels))
         )
         back = None if collect.window is None else partial(implied_back, rule.body, collect.window, self.circuit.clock)
-        several, collected_twice = _rows_of_one(rule, number, rows), _several(collect.pattern)
+        several = _rows_of_one(rule, number, rows)
+        # A fact in a filter may bind in several ways, and what it binds is no second occurrence.
+        collected_twice = _several(collect.pattern) or any(isinstance(c, Holds) for c in collect.where)
         simple = keys == shared and several != "groups" and not collected_twice
         kind = RangedCollect if simple and RangedCollect.suits(self.circuit, collect, rows) else Collect
         return kind(self.circuit, rows, collected, out, rule, number, keys, shared, several, collected_twice, back).out

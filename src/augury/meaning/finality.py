@@ -87,12 +87,26 @@ class Finality:
             best[group] = (max if run.which == "LONGEST" else min)(best.get(group, counts), counts)
         firsts = {runs.group(m): m.events[0] for m in self._going(runs, begins, best)}
         firsts |= {g: m.events[0] for m in complete if m.end >= since and best[g := runs.group(m)] == runs.counts(m)}
-        for match in complete:
-            same_key = [e for group, e in firsts.items() if group[0] == runs.group(match)[0]]
-            if run.skip is None:
-                if runs.group(match) in firsts:
-                    yield match
-            elif any((e.end, e.start) <= (match.events[0].end, match.events[0].start) for e in same_key):
+        if run.skip is None:
+            yield from (match for match in complete if runs.group(match) in firsts)
+            return
+        for key in {runs.group(match)[0] for match in complete}:
+            mine = [match for match in complete if runs.group(match)[0] == key]
+            yield from self._after_open(runs, mine, [e for group, e in firsts.items() if group[0] == key])
+
+    def _after_open(self, runs: Runs, matches: list[Match], firsts: list[Event]) -> Iterator[Match]:
+        """With SKIP, the matches from the first event on that is open, unless it begins too soon after a settled match."""
+        taken = sorted(runs.skipped(runs.chosen(matches)), key=lambda m: m.events[0].order)
+        opens: list[Event] = []
+        for event in sorted(firsts, key=lambda e: (e.end, e.start)):
+            earlier = [m for m in taken if (m.events[0].end, m.events[0].start) < (event.end, event.start)]
+            before = earlier[-1] if earlier else None
+            if before is None or runs.may_begin(event.start, before):
+                opens.append(event)
+                break
+        for match in matches:
+            first = match.events[0]
+            if any((e.end, e.start) <= (first.end, first.start) for e in opens):
                 yield match
 
     def _going(self, runs: Runs, begins: int, best: dict[OrderKey, tuple[int, ...]]) -> Iterator[Match]:

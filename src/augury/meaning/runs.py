@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,19 @@ from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import (
     PAST_END,
     Condition,
+    Holds,
     Link,
     NoneInside,
     Part,
+    Result,
     Run,
     bound_vars,
     condition_labels,
     condition_vars,
     mapped_condition,
 )
-from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import asked_of, part_variables, run_variables
+from augury.algebra.ready import binds, is_ready
+from augury.algebra.run_terms import asked_of, outer_variables, part_variables, run_variables
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
 from augury.meaning.occurrences import Row
@@ -31,16 +33,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Pending:
+    """A condition on an iteration that has a variable without a value so far: a later part, or a fact, may bind it."""
+
+    condition: Condition
+    part: int
+    iteration: int
+
+
+@dataclass(frozen=True)
 class Match:
-    """A run as far as it has come: `iterations` are those of the part it is in, `counts` those of the parts before."""
+    """A run as far as it has come: `iterations` are those of the part it is in, `completed` those of the parts before."""
 
     binding: Binding
     labels: Mapping[str, Named]
     events: tuple[Event, ...] = ()
     iterations: tuple[Row, ...] = ()
-    counts: tuple[int, ...] = ()
-    lasts: tuple[Event | None, ...] = ()  # the last event of each part before
+    completed: tuple[tuple[Row, ...], ...] = ()
+    pending: tuple[Pending, ...] = ()
     proofs: tuple[Proof, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How often each completed part came."""
+        return tuple(map(len, self.completed))
+
+    @property
+    def lasts(self) -> tuple[Event | None, ...]:
+        """The last event of each completed part."""
+        return tuple(rows[-1].parts[-1] if rows else None for rows in self.completed)
 
     @property
     def start(self) -> int:
@@ -57,13 +78,15 @@ class Runs:
     def __init__(self, world: World, run: Run) -> None:
         self.world, self.run = world, run
         self.bound_by_parts = part_variables(run)
+        self.own = {v for part in run.parts for v in part.own}
+        self.result_of = {result.name: result for result in run.results}
 
     def rows(self) -> Iterator[Row]:
         matches = [m for begun in self.extended(Match({}, {})) for m in self.whole(begun)]
         if self.run.which != "ALL":
-            matches = self._chosen(matches)
+            matches = self.chosen(matches)
         if self.run.skip is not None:
-            matches = self._skipped(matches)
+            matches = self.skipped(matches)
         unbound = dict.fromkeys(run_variables(self.run))
         for match in matches:
             yield Row(match.start, match.end, {**unbound, **match.binding}, match.labels, match.events, match.proofs)
@@ -75,14 +98,14 @@ class Runs:
         open_ = [match]
         while open_:
             match = open_.pop()
-            if len(match.counts) < len(self.run.parts):
+            if len(match.completed) < len(self.run.parts):
                 open_ += self.steps(match)
             elif match.events:
                 yield match
 
     def steps(self, match: Match) -> list[Match]:
         """What one step makes of a match: one more iteration of the part it is in, or that part complete."""
-        part, count = self.run.parts[len(match.counts)], len(match.iterations)
+        part, count = self.run.parts[len(match.completed)], len(match.iterations)
         more = part.most is None or count < part.most
         longer = self.following(match, part, part.between if count else part.link) if more else []
         return [*longer, *(self.completed(match, part) if count >= part.least else ())]
@@ -113,63 +136,62 @@ class Runs:
 
     def _with(self, match: Match, part: Part, row: Row) -> Iterator[Match]:
         """The match with one more iteration, in each way in which it joins and meets the conditions asked of it."""
-        fields = {v: x for v, x in row.binding.items() if v in bound_vars(part.input)}
-        shared = {v: x for v, x in fields.items() if v not in part.own}
-        binding = agree(match.binding, shared)
-        if binding is None or any(binding[v] is None for v in self.run.key):
+        tried = self._joined(match, part, row)
+        if tried is None or any(tried.binding[v] is None for v in self.run.key):
             return
-        own = {v: x for v, x in fields.items() if v in part.own}
-        labels = {**match.labels, **row.labels}
-        tried = Row(row.start, row.end, {**binding, **own}, labels, row.parts, row.proofs)
-        for one in self._held(part.where, tried, match.iterations):
-            iteration = replace(one, binding={**dict.fromkeys(part.own), **one.binding})
-            plain = {v: x for v, x in one.binding.items() if v not in part.own}
-            yield replace(
+        number, count = len(match.completed), len(match.iterations)
+        for held, unasked in self._held(part.where, tried, match):
+            waiting = tuple(Pending(c, number, count) for c in unasked) if part.repeats else ()
+            longer = replace(
                 match,
-                binding=plain,
-                labels=match.labels if part.repeats else labels,
+                binding={v: x for v, x in held.binding.items() if v not in part.own},
+                labels=match.labels if part.repeats else tried.labels,
                 events=match.events + row.parts,
-                iterations=(*match.iterations, iteration),
-                proofs=match.proofs + one.proofs,
+                iterations=(*match.iterations, held),
+                pending=match.pending + waiting,
+                proofs=match.proofs + held.proofs,
             )
+            yield from self._caught_up(longer)
+
+    def _joined(self, match: Match, part: Part, row: Row) -> Row | None:
+        """A row of a part with the variables of the match so far, where the two agree."""
+        fields = {v: x for v, x in row.binding.items() if v in bound_vars(part.input)}
+        binding = agree(match.binding, {v: x for v, x in fields.items() if v not in part.own})
+        if binding is None:
+            return None
+        own = {v: x for v, x in fields.items() if v in part.own}
+        return replace(row, binding={**binding, **own}, labels={**match.labels, **row.labels})
 
     def failure(self, match: Match, part: Part, row: Row) -> tuple[Condition, Condition, Row] | None:
         """The first condition that an iteration fails, with values for what was asked of the iterations; for `why_not`."""
-        shared = {v: x for v, x in row.binding.items() if v in bound_vars(part.input) and v not in part.own}
-        binding = agree(match.binding, shared)
-        if binding is None:
+        joined = self._joined(match, part, row)
+        if joined is None:
             return None
-        tried = [replace(row, binding={**row.binding, **binding}, labels={**match.labels, **row.labels})]
-        for condition in ready_order(part.where, set(tried[0].binding)):
-            passed = [held for one in tried for held in self._asked(condition, one, match.iterations)]
+        rows, left = [joined], list(part.where)
+        while (condition := self._next_asked(left, rows[0], match)) is not None:
+            left.remove(condition)
+            passed = [held for tried in rows for held in self._asked(condition, tried, match, match.iterations)]
             if not passed:
-                known = {p: self._value(p, tried[0], match.iterations) for p in asked_of(condition)}
-                return condition, _replaced(condition, known), tried[0]
-            tried = passed
+                filled = {p: self._value(p, rows[0], match.iterations) for p in asked_of(condition)}
+                return condition, _replaced(condition, filled), self._with_results(condition, rows[0], match)
+            rows = passed
         return None
 
-    def completed(self, match: Match, part: Part) -> Iterator[Match]:
-        """The match behind a repetition: its aggregates are known, and what is asked of them holds."""
-        try:
-            values = self.results(match)
-        except RowError as error:
-            self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
-            return
-        end = match.end if match.events else 0
-        for one in self._held(part.after, Row(end, end, {**match.binding, **values}, match.labels, match.events)):
-            yield replace(
-                match,
-                binding=one.binding,
-                iterations=(),
-                counts=(*match.counts, len(match.iterations)),
-                lasts=(*match.lasts, match.iterations[-1].parts[-1] if match.iterations else None),
-                proofs=match.proofs + one.proofs,
-            )
+    def failed_after(self, match: Match, part: Part) -> list[tuple[Condition, Row]]:
+        """The conditions on a whole repetition that fail, with their values; for `why_not`."""
+        done = replace(match, iterations=(), completed=(*match.completed, match.iterations))
+        row = Row(done.start, done.end, done.binding, done.labels, done.events) if done.events else Row(0, 0)
+        ready = [c for c in part.after if self._next_asked([c], row, done) is not None]
+        failed = [c for c in ready if not list(self._asked(c, row, done, ()))]
+        return [(c, self._with_results(c, row, done)) for c in failed]
 
-    def results(self, match: Match) -> dict[str, Value]:
-        """The aggregates over the iterations of the part that a match is in."""
-        here = [result for result in self.run.results if result.part == len(match.counts)]
-        return {result.name: self.world.aggregated(result.aggregate, match.iterations) for result in here}
+    def completed(self, match: Match, part: Part) -> Iterator[Match]:
+        """The match behind a part: aggregates over its iterations have values, and the conditions on them hold."""
+        done = replace(match, iterations=(), completed=(*match.completed, match.iterations))
+        end = done.end if done.events else 0
+        row = Row(end, end, done.binding, done.labels, done.events)
+        for held, _ in self._held(part.after, row, done):
+            yield from self._caught_up(replace(done, binding=held.binding, proofs=done.proofs + held.proofs))
 
     def whole(self, match: Match) -> Iterator[Match]:
         """The ways in which a complete match is within the windows and meets the conditions asked at its end."""
@@ -177,30 +199,123 @@ class Runs:
         if any(match.end - match.start > length(window) for window in self.run.windows):
             return
         row = Row(match.start, match.end, match.binding, match.labels, match.events)
-        for one in self._held(self.run.where, row):
-            yield replace(match, binding=one.binding, labels=one.labels, proofs=match.proofs + one.proofs)
+        for held, _ in self._held(self.run.where, row, match):
+            ended = replace(match, binding=held.binding, labels=held.labels, proofs=match.proofs + held.proofs)
+            for caught_up in self._caught_up(ended):
+                with_results = self._all_results(caught_up)
+                if with_results is not None:
+                    yield with_results
+
+    def _caught_up(self, match: Match) -> Iterator[Match]:
+        """The match once it meets the pending conditions whose variables have values now."""
+        for pending in match.pending:
+            iterations = self._iterations(match, pending.part)
+            iteration = iterations[pending.iteration]
+            row = replace(iteration, binding=self._seen(iteration, pending.part, match.binding))
+            if self._next_asked([pending.condition], row, match) is None:
+                continue
+            rest = replace(match, pending=tuple(p for p in match.pending if p is not pending))
+            for held in self._asked(pending.condition, row, match, iterations[: pending.iteration]):
+                yield from self._caught_up(self._with_iteration(rest, pending, held))
+            return
+        yield match
+
+    def _iterations(self, match: Match, part: int) -> tuple[Row, ...]:
+        return match.completed[part] if part < len(match.completed) else match.iterations
+
+    def _seen(self, iteration: Row, part: int, binding: Binding) -> Binding:
+        """What an iteration sees: the variables of the match, and its own as far as they have values."""
+        return {**binding, **{v: iteration.binding[v] for v in self.run.parts[part].own if v in iteration.binding}}
+
+    def _with_iteration(self, match: Match, pending: Pending, row: Row) -> Match:
+        """The match where one iteration has what a pending condition has bound in it."""
+        part, own = pending.part, self.run.parts[pending.part].own
+        rows = list(self._iterations(match, part))
+        old = rows[pending.iteration]
+        rows[pending.iteration] = replace(
+            old, binding={**old.binding, **{v: x for v, x in row.binding.items() if v in own}}
+        )
+        if part == len(match.completed):
+            return replace(match, iterations=tuple(rows))
+        return replace(match, completed=(*match.completed[:part], tuple(rows), *match.completed[part + 1 :]))
+
+    # Aggregates over whole repetitions
+
+    def result(self, result: Result, row: Row, match: Match) -> Value:
+        """An aggregate over the iterations of a completed part, beside the variables of a row."""
+        iterations = [
+            replace(i, binding=self._filled(i, row.binding), labels={**row.labels, **i.labels})
+            for i in match.completed[result.part]
+        ]
+        return self.world.aggregated(result.aggregate, iterations)
+
+    def _filled(self, iteration: Row, binding: Binding) -> Binding:
+        """The variables of the match and of an iteration, whose own are null where no condition has bound them."""
+        return {**binding, **dict.fromkeys(self.own), **iteration.binding}
+
+    def _may_compute(self, name: str, row: Row, match: Match) -> bool:
+        """Whether a result has a value by now: its part is complete, and so is what else it has."""
+        result = self.result_of[name]
+        return result.part < len(match.completed) and outer_variables(result, self.run) <= row.binding.keys()
+
+    def _with_results(self, condition: Condition, row: Row, match: Match) -> Row:
+        """The row with the results that a condition has, as far as they have values."""
+        wanted = (condition_vars(condition) & self.result_of.keys()) - row.binding.keys()
+        values = {v: self.result(self.result_of[v], row, match) for v in wanted if self._may_compute(v, row, match)}
+        return replace(row, binding={**row.binding, **values}) if values else row
+
+    def results(self, match: Match) -> dict[str, Value]:
+        """All results of a complete match."""
+        row = Row(match.start, match.end, {**dict.fromkeys(run_variables(self.run)), **match.binding}, match.labels)
+        return {r.name: self.result(r, row, match) for r in self.run.results}
+
+    def _all_results(self, match: Match) -> Match | None:
+        """The match with all results; None where one of them cannot be computed."""
+        try:
+            return replace(match, binding={**match.binding, **self.results(match)})
+        except RowError as error:
+            self.world.report(self.world.scalars.rule, str(error), match.binding, match.events)
+            return None
 
     # Conditions
 
-    def _held(self, where: tuple[Condition, ...], row: Row, earlier: Sequence[Row] = ()) -> list[Row]:
-        """The ways in which a row meets all conditions, in the order in which they can be asked."""
-        found = [row]
-        for condition in ready_order(where, set(row.binding)):
-            found = [held for one in found for held in self._asked(condition, one, earlier)]
-        return found
+    def _held(
+        self, where: tuple[Condition, ...], row: Row, match: Match
+    ) -> Iterator[tuple[Row, tuple[Condition, ...]]]:
+        """The ways in which a row meets conditions, each asked as soon as it can be; and those that cannot be asked."""
+        condition = self._next_asked(where, row, match)
+        if condition is None:
+            yield row, where
+            return
+        rest = tuple(c for c in where if c is not condition)
+        for held in self._asked(condition, row, match, match.iterations):
+            yield from self._held(rest, held, match)
 
-    def _asked(self, condition: Condition, row: Row, earlier: Sequence[Row] = ()) -> Iterator[Row]:
-        """The ways in which a row meets a condition; the row itself, where the condition is not asked of it."""
+    def _next_asked(self, where: Sequence[Condition], row: Row, match: Match) -> Condition | None:
+        """The condition to ask next: one that can be tested, then one that binds by facts, then an absence."""
+        known = row.binding.keys() | {name for name in self.result_of if self._may_compute(name, row, match)}
+        ready = [c for c in where if self._is_ready(c, known, row)]
+        tests = [c for c in ready if is_ready(c, set(known)) and not isinstance(c, NoneInside)]
+        facts = [c for c in ready if isinstance(c, Holds)]
+        return next(iter([*tests, *facts, *ready]), None)
+
+    def _is_ready(self, condition: Condition, known: Set[str], row: Row) -> bool:
+        """Whether all that a condition has, but for what it binds itself, has a value by now."""
+        if isinstance(condition, NoneInside):
+            return True
+        needs = condition_vars(condition) - (binds(condition, set(known)) - self.bound_by_parts)
+        return needs <= known and condition_labels(condition) <= row.labels.keys()
+
+    def _asked(self, condition: Condition, row: Row, match: Match, earlier: Sequence[Row]) -> Iterator[Row]:
+        """The ways in which a row meets a condition, for which all that it has has a value."""
         if isinstance(condition, NoneInside):
             filled = replace(row, binding={**dict.fromkeys(run_variables(self.run)), **row.binding})
             yield from (row for _ in self.world.select((condition,), filled))
             return
-        needs = condition_vars(condition) - (binds(condition, set(row.binding)) - self.bound_by_parts)
-        if not needs <= row.binding.keys() or not condition_labels(condition) <= row.labels.keys():
-            return (yield row)
         if not earlier and any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
             return (yield row)
         try:
+            row = self._with_results(condition, row, match)
             known = {p: self._value(p, row, earlier) for p in asked_of(condition)}
         except RowError as error:
             self.world.report(self.world.scalars.rule, str(error), row.binding, row.parts)
@@ -210,16 +325,17 @@ class Runs:
     def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
         """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
         if isinstance(asked, Aggregate):
-            return self.world.aggregated(asked, (*earlier, row))
+            before = [replace(i, binding=self._filled(i, row.binding)) for i in earlier]
+            return self.world.aggregated(asked, (*before, row))
         if not earlier:
             assert asked.default is not None
             inside = {p: self._value(p, row, ()) for p in walk(asked.default) if isinstance(p, Aggregate)}
-            return self.world.scalars.evaluate(_filled(asked.default, inside), row.binding, row.labels)
-        return self.world.scalars.evaluate(asked.of, earlier[-1].binding, earlier[-1].labels)
+            return self.world.scalars.evaluate(_with_values(asked.default, inside), row.binding, row.labels)
+        return self.world.scalars.evaluate(asked.of, self._filled(earlier[-1], row.binding), earlier[-1].labels)
 
     # Which matches
 
-    def _chosen(self, matches: list[Match]) -> list[Match]:
+    def chosen(self, matches: list[Match]) -> list[Match]:
         """Of the matches with the same key and first event, those with the most, or the fewest, iterations."""
         best: dict[OrderKey, tuple[int, ...]] = {}
         longest = self.run.which == "LONGEST"
@@ -237,7 +353,7 @@ class Runs:
     def _key(self, match: Match) -> OrderKey:
         return tuple(order_key(match.binding[v]) for v in self.run.key)
 
-    def _skipped(self, matches: list[Match]) -> list[Match]:
+    def skipped(self, matches: list[Match]) -> list[Match]:
         """For each key, in order, those that begin late enough after the one taken before."""
         taken: dict[OrderKey, Match] = {}
         kept: list[Match] = []
@@ -248,22 +364,27 @@ class Runs:
                 kept.append(match)
         return kept
 
-    def _late_enough(self, match: Match, before: Match) -> bool:
+    def may_begin(self, start: int, before: Match) -> bool:
+        """Whether a match that starts at a time, with a later first event, may be taken after another."""
         if self.run.skip == PAST_END:
-            return match.start > before.end
+            return start > before.end
         assert isinstance(self.run.skip, int)
         last = before.lasts[self.run.skip]
         assert last is not None, "a part that may be left out is refused here"
-        return match.start >= last.start and match.events[0].order > before.events[0].order
+        return start >= last.start
+
+    def _late_enough(self, match: Match, before: Match) -> bool:
+        later = self.run.skip == PAST_END or match.events[0].order > before.events[0].order
+        return later and self.may_begin(match.start, before)
 
 
-def _filled(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
+def _with_values(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
     """An expression with values in the place of what was asked of the iterations."""
     if isinstance(expr, Prev | Aggregate):
         return Const(known[expr])  # type: ignore[index]
-    return mapped_term(expr, lambda part: _filled(part, known))
+    return mapped_term(expr, lambda part: _with_values(part, known))
 
 
 def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> Condition:
     """A condition with values in the place of what was asked of the iterations."""
-    return mapped_condition(condition, lambda term: _filled(term, known)) if known else condition
+    return mapped_condition(condition, lambda term: _with_values(term, known)) if known else condition

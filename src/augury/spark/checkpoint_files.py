@@ -207,7 +207,8 @@ def _schemas(path: Path) -> Iterator[str]:
 def _check_partition(folder: Path, version: int) -> None:
     if not folder.is_dir():
         raise damaged(folder, "is missing")
-    snapshots, changes = {}, {}
+    snapshots: dict[int, Path] = {}
+    changes: dict[int, Path] = {}
     for path in folder.iterdir():
         if found := _STATE_FILE.fullmatch(path.name):
             (snapshots if found[2] == "zip" else changes)[int(found[1])] = path

@@ -20,12 +20,13 @@ from augury.errors import DataError
 from augury.settings import Task
 from augury.sources.files import FORMATS, SourceFile, is_data
 from augury.sources.heading import EventHeading
+from augury.sources.json_array import is_array
 from augury.sources.reader import EventTypes
 from augury.spark.failures import first_line
 from augury.spark.inputs import Part, Source, clock_of, sources
 from augury.spark.layout import declared_kind, sql_type
 from augury.spark.line_reader import Header
-from augury.spark.text_files import Table, TextFiles, first_time, head_of, header_of, lines
+from augury.spark.text_files import Table, TextFiles, first_time, head_of, header_of, lines, lines_of_arrays
 
 _SAMPLE = 100  # lines of a file elsewhere that tell what it looks like
 _NO_FILE = "start once the first file is there, or use JSON lines"
@@ -148,10 +149,12 @@ class FileReader:
         return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
     def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[TextFiles]:
-        first = first_time(self._heads(source, files), "jsonl", self.plan)
+        heads = list(self._heads(source, files))
+        first = first_time(heads, "jsonl", self.plan)
         if first is None and not self.streaming:
             return []
-        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl"))], first)
+        arrays = any(is_array(head) for _, head in heads)
+        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl", arrays))], first)
 
     def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
         """The first lines of each file; Spark reads those of another machine."""
@@ -161,11 +164,12 @@ class FileReader:
             rows = self.spark.read.text(source.path).limit(_SAMPLE).collect()
             yield source, "".join(row[0] + "\n" for row in rows).encode()
 
-    def _lines(self, source: SourceFile, files: list[SourceFile], form: str) -> DataFrame:
+    def _lines(self, source: SourceFile, files: list[SourceFile], form: str, arrays: bool = False) -> DataFrame:
+        read = lines_of_arrays if arrays else lines
         if self.streaming:
             path, reader = self._watched(source, form)
-            return lines(reader, [path])
-        return lines(self.spark.read, self._paths(source, files))
+            return read(reader, [path])
+        return read(self.spark.read, self._paths(source, files))
 
     def _text(self, source: SourceFile, form: str, tables: list[Table], first: object) -> list[TextFiles]:
         lasting = self.task.settings.longest is not None

@@ -493,7 +493,8 @@ def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source
     wrong = problem.isNotNull()
     types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
     return frame.observe(
-        f"{OBSERVED}{next(_numbers)}",
+        f"{OBSERVED}{id(source.frame):x}_{next(_numbers)}",  # all stages that read a source read one frame
+        F.count(F.lit(1)).alias("rows"),
         F.count_if(wrong).alias("count"),
         F.min(F.when(wrong, F.col(f"`{PATH}`"))).alias("path"),
         F.min(problem).alias("problem"),

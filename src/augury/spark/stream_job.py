@@ -42,6 +42,8 @@ class Tally:
 
     detections: int = 0
     late: int = 0
+    rejected: int = 0  # their id names another event
+    received: int = 0  # rows, also those that are malformed
     read: int = 0
     skipped: int = 0
     unknown: int = 0
@@ -51,6 +53,13 @@ class Tally:
     watermark: str = ""
     state_rows: int = 0
     state_bytes: int = 0
+
+    @property
+    def counts(self) -> str:
+        """What became of all rows; events that are known already are among those that are accepted."""
+        accepted = self.received - self.late - self.rejected - self.skipped
+        others = f"{self.late:,} late, {self.rejected:,} rejected, {self.skipped:,} malformed"
+        return f"{self.received:,} received: {accepted:,} accepted, {others}"
 
     def __str__(self) -> str:
         waits = f", watermark {self.watermark}" if self.watermark else ""
@@ -180,9 +189,9 @@ class StreamJob(FileRun):
             # All rows are computed, also those of a batch that is there already: that is what moves the state on.
             counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
             found = sum(n for code, n in counts.items() if code >= 0)
-            late = counts.get(LATE, 0) + counts.get(REJECTED, 0)
+            late, rejected = counts.get(LATE, 0), counts.get(REJECTED, 0)
             parts = self._answers(rows.where(F.col("type") >= 0), found) if found else {}
-            if late:
+            if late or rejected:
                 parts |= self._late(late_rows(rows))
             if parts:
                 self.outbox.deliver(number, parts)
@@ -194,6 +203,7 @@ class StreamJob(FileRun):
                     self.tally.errors[key] = self.tally.errors.get(key, 0) + row["times"]
             self.tally.detections += found
             self.tally.late += late
+            self.tally.rejected += rejected
         finally:
             rows.unpersist()
 
@@ -259,8 +269,9 @@ class StreamJob(FileRun):
 
     def _skip(self, metrics: dict[str, Any]) -> None:
         """What was left out or passed over: every source is counted once, however many stages read it."""
-        observed = [row for name, row in metrics.items() if name.startswith(OBSERVED)]
-        for row in {(row["path"], row["problem"], row["types"]): row for row in observed}.values():
+        observed = {name.removeprefix(OBSERVED): row for name, row in metrics.items() if name.startswith(OBSERVED)}
+        for row in {name.partition("_")[0]: row for name, row in observed.items()}.values():
+            self.tally.received += row["rows"]
             self.tally.unknown += row["unknown"]
             self.tally.types |= {name for name in (row["types"] or "").split(", ") if name}
             if self.task.settings.on_error == "skip" and row["count"]:

@@ -27,6 +27,7 @@ from augury.sources.csv import read as read_csv
 from augury.sources.csv import separator_of
 from augury.sources.files import headerless
 from augury.sources.heading import NAMES
+from augury.sources.json_array import as_lines
 from augury.sources.reader import first_of
 from augury.spark.inputs import PATH, Part, Source
 from augury.spark.layout import Layout, declared_kind
@@ -45,6 +46,21 @@ def lines(reader: DataFrameReader | DataStreamReader, paths: list[str]) -> DataF
         F.col("_metadata.file_path").alias(PATH),
         F.col("_metadata.file_block_start").alias(START),
     )
+
+
+def lines_of_arrays(reader: DataFrameReader | DataStreamReader, paths: list[str]) -> DataFrame:
+    """The elements of JSON arrays as lines, and the lines of files that are none: a task reads each file as a whole."""
+    whole = reader.text(paths if isinstance(reader, DataFrameReader) else paths[0], wholetext=True)  # type: ignore[arg-type]
+    files = whole.select(F.col("value").cast("binary").alias(LINE), F.col("_metadata.file_path").alias(PATH))
+    return files.mapInArrow(_elements, f"`{LINE}` binary, `{PATH}` string, `{START}` bigint")
+
+
+def _elements(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for data, path in zip(*(batch.column(name).to_pylist() for name in (LINE, PATH)), strict=True):
+            elements = list(as_lines(data))
+            columns = [pa.array(elements, pa.binary()), pa.array([path] * len(elements)), pa.array([0] * len(elements))]
+            yield pa.RecordBatch.from_arrays(columns, [LINE, PATH, START])
 
 
 def head_of(file: SourceFile) -> bytes:

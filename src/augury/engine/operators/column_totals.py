@@ -157,7 +157,7 @@ def at_place(function: str, more: Expr | None, values: Values, groups: Slices) -
             return None
         at[:] = min(more.value - 1, len(values))
     codes = np.full(len(groups), NULL, np.int64)
-    there = np.flatnonzero(at < groups.counts)
+    there = np.flatnonzero((at >= 0) & (at < groups.counts))
     codes[there] = values.codes(groups.starts[there] + at[there])
     return codes
 

@@ -67,13 +67,14 @@ class NearestRun:
         """What keeps a complete match from being an answer."""
         row = Row(match.start, match.end, match.binding, match.labels, match.events)
         failed = self.words.windows(self.run.windows, row)
+        values = self.runs.results(match)
         for condition in self.run.where:
             if not list(self.world.select((condition,), row)):
                 failed.append(self.words.condition(condition, row, self.world))
                 break
         for name, value in self.world.wanted.items():
-            if name in self.results and order_key(match.binding[name]) != order_key(value):
-                failed.append(f"`{name}` is {show_value(match.binding[name])}, not {show_value(value)}")
+            if name in values and order_key(values[name]) != order_key(value):
+                failed.append(f"`{name}` is {show_value(values[name])}, not {show_value(value)}")
         if not failed and not any(found.parts == match.events for found in self.world.rows(self.run)):
             failed.append(self._not_chosen(match))
         return failed
@@ -103,11 +104,7 @@ class NearestRun:
 
     def _after(self, match: Match, part: n.Part) -> list[str]:
         """The conditions on the whole repetition that fail."""
-        row = Row(match.start, match.end, match.binding, match.labels, match.events) if match.events else Row(0, 0)
-        there = row.bind({**row.binding, **self.runs.results(match)})
-        known = [c for c in part.after if n.condition_vars(c) <= there.binding.keys()]
-        failed = [c for c in known if not list(self.world.select((c,), there))]
-        return [f"`{show_condition(c)}`: {self.words.values(c, there)}" for c in failed]
+        return [f"`{show_condition(c)}`: {self.words.values(c, row)}" for c, row in self.runs.failed_after(match, part)]
 
     def _no_next(self, match: Match, part: n.Part) -> str:
         after = f" after {self.words.clock.show(match.end)}" if match.events else ""

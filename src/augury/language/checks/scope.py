@@ -88,6 +88,8 @@ class _Scope:
         collected |= {rule.top.place} if rule.top and rule.top.place else set()
         for arg in rule.values:
             self._head(arg, collected)
+        for name in sorted(set(rule.top.per) - collected) if rule.top else ():
+            self._unbound(name, "TOP", [Var(name, rule.top.span)])  # type: ignore[union-attr]
         self._not_locals()
         self._policies()
         if sound:
@@ -123,8 +125,20 @@ class _Scope:
         for part in run.parts:
             known |= self._conditions(part.where, known | n.bound_vars(part.input)) - set(part.own)
             known |= self._conditions(part.after, known)
+        for result in run.results:
+            self._result(result, known | set(run.parts[result.part].own))
         for condition in n.conditions(run):
             self._labels((condition,), labels | n.bound_labels(run))
+
+    def _result(self, result: n.Result, known: set[str]) -> None:
+        """An aggregate over iterations has variables of the run and of its conditions."""
+        for name in sorted(variables(*result.aggregate.args) - known):
+            if name in n.bound_vars(self.rule.body):
+                message = f"`{name}` is a variable of another event, and the iterations of a run do not know it"
+                hint = "give the run a rule of its own, and use its event here"
+                self.findings.add("E236", message, result.aggregate.span, hint=hint)
+            else:
+                self._unbound(name, "an aggregate", [result.aggregate])
 
     def _labels(self, where: tuple[n.Condition, ...], known: set[str]) -> None:
         """A condition inside a pattern knows the labels of that pattern only."""

@@ -93,7 +93,10 @@ class EventRule:
         since = statement.since if statement.since in (None, "END") else reader.value(statement.since)  # type: ignore[arg-type]
         by = reader.value(statement.top.by) if statement.top else None
         if run is not None:
-            args, node = self._head_of_run(run, args, node, bool(body.collects))
+            others = [*([] if by is None else [by]), *([] if since is None or since == "END" else [since])]
+            (args, values), node = self._head_of_run(run, args, others, node, bool(body.collects))
+            by = None if by is None else values.pop(0)
+            since = values.pop(0) if values else since
         rule = n.Rule(label, type, args, node, covers, (), statement.span, of, (), self._top(by), since)
         return rule if groups is None else self._grouped(rule, groups)
 
@@ -177,16 +180,19 @@ class EventRule:
             body.patterns[at] = node
 
     def _head_of_run(
-        self, run: Runs, args: tuple[Expr, ...], node: n.Node, collects: bool
-    ) -> tuple[tuple[Expr, ...], n.Node]:
-        """The head with variables for the aggregates over iterations, and the body that binds them."""
+        self, run: Runs, args: tuple[Expr, ...], others: list[Expr], node: n.Node, collects: bool
+    ) -> tuple[tuple[tuple[Expr, ...], list[Expr]], n.Node]:
+        """The head, and `others` of TOP and SINCE, with variables for the aggregates over iterations; the body binds them."""
         known = len(run.results)
         if self.statement.choice is None or self.statement.choice.per is None:
-            for arg in args if not collects else ():
-                run.check_implicit_key(arg)
+            for value in (*args, *others) if not collects else ():
+                run.check_implicit_key(value)
         args = tuple(run.resolved(arg, collects=collects) for arg in args)
+        others = [run.resolved(value, collects=collects) for value in others]
         run.check_bare(args, "the head")
-        return args, _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
+        run.check_bare((*others, *(self.statement.top.per if self.statement.top else ())), "the end of the rule")
+        node = _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
+        return (args, others), node
 
     def _no_event(self, statement: s.EventRule) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from augury.algebra import nodes as n
-from augury.algebra.ready import binds
-from augury.algebra.run_terms import asked_of, events_of, part_variables
+from augury.algebra.ready import binds, ready_order
+from augury.algebra.run_terms import asked_of, events_of, in_turn, outer_variables, part_variables
 from augury.algebra.terms import (
     Aggregate,
     Expr,
@@ -91,15 +91,18 @@ class Runs(RunParts):
     def _bind_own(self, conditions: list[n.Condition]) -> bool:
         """What a condition on one iteration binds is that iteration's own; whether there was something new."""
         taken = set().union(*(d.vars | d.own for d in self.drafts))
-        for condition in conditions:
-            owners = self._owners(condition)
-            if len(owners) == 1 and isinstance(condition, n.Compare | n.Holds):
-                (number,) = owners
-                draft = self.drafts[number]
-                new = binds(condition, taken) - taken
-                if new:
-                    draft.own |= new
-                    return True
+        owned = [(c, owners) for c in conditions if len(owners := self._owners(c)) == 1]
+        if self._bind_owned(owned, taken):
+            return True
+        self._close(taken, [c for c in conditions if not self._owners(c)])  # such as `limit(K)` beside `D = X - K`
+        return self._bind_owned(owned, taken)
+
+    def _bind_owned(self, owned: list[tuple[n.Condition, set[int]]], taken: set[str]) -> bool:
+        for condition, (number,) in owned:
+            new = binds(condition, taken) - taken
+            if new and isinstance(condition, n.Compare | n.Holds):
+                self.drafts[number].own |= new
+                return True
         return False
 
     def check_implicit_key(self, term: Expr) -> None:
@@ -307,25 +310,38 @@ class Runs(RunParts):
 
     def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""
-        later = part_variables(run).union(*(part.own for part in run.parts))
-        known = set(run.key)
         for number, part in enumerate(run.parts):
-            known |= n.bound_vars(part.input)
-            known |= set(part.own)
-            self._close(known, (*run.where, *part.where))
+            later = self._later(run, number)
             for condition in part.where:
-                for name in sorted((n.condition_vars(condition) & later) - known):
+                for name in sorted(n.condition_vars(condition) & later):
                     message = f"`{name}` is known only after {part.span.quoted}, which asks for it"
                     hint = "put it into a condition on aggregates, `max(X) < Y`, which is asked when both are known"
                     self._error("E239", message, condition.span, hint=hint)
-            known -= set(part.own)
-            known |= {r.name for r in run.results if r.part == number}
+
+    def _later(self, run: n.Run, number: int) -> set[str]:
+        """The variables without a value while a part goes on: those of later parts, and what depends on them."""
+        parts = run.parts
+        known = set(run.key).union(*(n.bound_vars(p.input) - set(p.own) for p in parts[:number]))
+        known |= n.bound_vars(parts[number].input) | set(parts[number].own)
+        later = part_variables(run).union(*(p.own for p in parts)) - known - {r.name for r in run.results}
+        conditions = (
+            *run.where,
+            *(c for p in parts[: number + 1] for c in p.where if not p.repeats or p is parts[number]),
+        )
+        for condition in in_turn(conditions, run, part_variables(run) | known):
+            names = n.condition_vars(condition)
+            late_results = {r.name for r in run.results if r.part >= number or outer_variables(r, run) & later}
+            if names & (later | late_results):
+                later |= names - known - {r.name for r in run.results}
+            else:
+                known |= names
+        results = {r.name for r in run.results if r.part >= number or outer_variables(r, run) & later}
+        return (later | results) - known
 
     def _close(self, known: set[str], where: Iterable[n.Condition]) -> None:
         """Adds what conditions bind of what is known."""
-        open_ = [c for c in where if isinstance(c, n.Holds) or (isinstance(c, n.Compare) and c.op == "=")]
-        while new := set().union(*(binds(c, known) for c in open_ if isinstance(c, n.Compare)), set()) - known:
-            known |= new
+        for condition in ready_order(tuple(where), known):
+            known |= binds(condition, known)
 
     def check_bare(self, terms: Iterable[Expr], where: str) -> None:
         """No variable or time of an iteration stands bare outside its part."""

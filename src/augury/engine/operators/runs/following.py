@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Run, condition_labels
+from augury.algebra.nodes import Result, Run, condition_labels
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
 from augury.columns.dictionary import NULL
@@ -22,10 +22,10 @@ from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
 from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.moves import Move, Moves
+from augury.engine.operators.runs.moves import Move, Moves, left_out
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
 from augury.engine.operators.runs.seeking import Seeking
-from augury.engine.operators.runs.sight import Members, Question, Sight
+from augury.engine.operators.runs.sight import Members, Question, Sight, once
 from augury.errors import RunError
 from augury.jit import Array, Kernel
 
@@ -52,7 +52,7 @@ class Edges(Operator):
         self.run, self.moments, self.sight = run, moments, Sight(circuit, run, moments, views, rule)
         super().__init__(circuit, (moments.out,), out, rule)
         moves = Moves(run, views)
-        self.bound, self.where, self.moves, self.starts = moves.bound, moves.where, moves.all, moves.starts
+        self.bound, self.moves, self.starts, self.turns = moves.bound, moves.all, moves.starts, moves
         self.choosy, self.chosen, self.next, self.leads = moves.choosy, moves.chosen, moves.next, moves.leads
         if len(self.moves) > _MOST or len(run.parts) > _MOST:
             raise RunError(f"the run of rule `{rule}` has too many parts", hint="divide it into several rules")
@@ -317,9 +317,9 @@ class Edges(Operator):
         """The moments that may be the first of a match, and as which part."""
         found, numbers = [], []
         data = self.moments.out.table.data
+        new = new[data[END, new] - data[START, new] <= self.longest]
         for part, asked in self.starts:
             moments = new[data[self.fields[part], new] >= 0]
-            moments = moments[data[END, moments] - data[START, moments] <= self.longest]
             if len(moments) and asked:
                 moments = moments[self._may_begin(asked, part, moments)]
             found.append(moments)
@@ -377,10 +377,17 @@ class Edges(Operator):
                 frame.vars[name], ok = sight.aggregate(term, part, single)
                 bound.add(name)
                 mask &= ok
-        for name in {name for one in asked for name in one.needs & sight.results.keys()}:  # of parts that are left out
-            count = sight.results[name].aggregate.function == "count"
-            frame.vars[name] = np.full(len(moments), self.circuit.context.encode(0) if count else NULL, np.int64)
-        return sight.met([(one.condition, ()) for one in asked], frame, has, mask, bound)
+        has |= {left_out(m): np.zeros(len(moments), bool) for m in range(part)}
+        turns = [*self.turns.bound_before(part), *((one.condition, one.present) for one in asked)]
+        kept = np.flatnonzero(mask)
+        seen = {name: column[kept] for name, column in has.items()}
+        _, _, kept = sight.in_turn(turns, frame.take(kept), seen, kept, bound, self._of_nothing)
+        return once(kept)
+
+    def _of_nothing(self, result: Result, frame: Frame, rows: Array) -> tuple[Array, Array]:
+        """An aggregate over a part that is left out."""
+        code = self.circuit.context.encode(0) if result.aggregate.function == "count" else NULL
+        return np.full(len(rows), code, np.int64), np.ones(len(rows), bool)
 
     def awaited(self, done: tuple[Part, ...], part: int, start: int, moment: int, now: int | None) -> Iterator[Waiting]:
         """What a match from `start` on that has come to a part awaits, where that may still come."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Condition, NoneInside, Result, Run
-from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import run_variables
+from augury.algebra.nodes import PAST_END, NoneInside, Result, Run
+from augury.algebra.run_terms import in_turn, outer_variables, run_variables
 from augury.columns.dictionary import NULL, OPEN
 from augury.columns.frame import Frame, View
 from augury.columns.table import END, LEFT, RANK, RIGHT, START
@@ -20,10 +19,10 @@ from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import Map
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import Edges
-from augury.engine.operators.runs.moves import Move
+from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.ongoing import Matter
 from augury.engine.operators.runs.partials import Partials
-from augury.engine.operators.runs.sight import has_earlier
+from augury.engine.operators.runs.sight import Compute, Turn, has_earlier, without_open
 from augury.jit import Array
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _NEVER = -(2**61)
-_BINDS = "#binds"  # stands for the part whose condition binds
 
 
 class Whole:
@@ -43,34 +41,43 @@ class Whole:
         self.bound, self.moments = edges.bound, edges.moments
         self.unbound = sorted(run_variables(run))
         self.where = tuple(c for c in run.where if not isinstance(c, NoneInside))
-        self.asked = [
-            (number, condition, binding)
-            for number, part in enumerate(run.parts)
-            for condition, binding in (
-                *((c, True) for c in edges.where(number) if binds(c, self.bound)),
-                *((c, False) for c in ready_order(part.after, self.bound)),
-            )
-        ]
+        turns = edges.turns
+        again, last = turns.bound_before(len(run.parts)), len(run.parts)
+        every = [(number, turn) for number in range(last) for turn in turns.turns_of(number)]
+        asked = [(number, turn) for number, turn in every if turn in again or turn[0] in run.parts[number].after]
+        self.asked = list({turn[0]: (number, turn) for number, turn in asked[::-1]}.values())[::-1]
+        waiting = [(part, turns.deferred(part, set())) for part in range(last)] if turns.ending else []
+        self.deferred = [(part, conditions) for part, conditions in waiting if conditions]
+        # A result may be computed of those of earlier parts.
+        self.results = sorted(run.results, key=lambda result: result.part)
+        self.with_outer = [r for r in self.results if outer_variables(r, run)]
 
     def frame(self, at: dict[int, Array], matches: Array, rows: Array) -> Frame:
         """Matches that meet what is asked, given the last moment of each part and their numbers.
 
         `rows` has their start, end and rank; `left` of the frame are their numbers.
         """
+
+        def compute(result: Result, seen: Frame, numbers: Array) -> tuple[Array, Array]:
+            return self._result(result, {part: last[numbers] for part, last in at.items()}, matches[numbers], seen)
+
         seen, _ = self.sight.frame(at, rows[1])
-        kept, ok = np.arange(rows.shape[1]), np.ones(rows.shape[1], bool)
-        for result in self.run.results:
-            seen.vars[result.name], computed = self._result(result, at, matches, seen)
-            ok &= computed
-        if not ok.all():
-            kept = np.flatnonzero(ok)
-            seen = seen.take(kept)
-        self.circuit.context.name_events = None
-        for number, condition, binding in self.asked:
-            seen, kept = self._ask(condition, seen, kept, at, number, binding)
+        kept = np.arange(rows.shape[1])
+        for result in self.results:
+            if result not in self.with_outer:
+                seen, kept = _computed(result, seen, kept, compute)
+        for number, turn in self.asked:
+            seen, kept = self._ask(turn, seen, kept, at, number, compute)
         seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
-        for condition in ready_order(self.where, set(seen.vars)):
-            seen, kept = self._ask(condition, seen, kept, at, None, False)
+        for condition in in_turn(self.where, self.run, set(seen.vars) | self.bound):
+            seen, kept = self._ask((condition, ()), seen, kept, at, None, compute)
+        for part, conditions in self.deferred:
+            assert isinstance(self.edges, Partials)
+            held = self.edges.met_by_all(conditions, part, matches[kept], seen)
+            seen, kept = seen.take(held), kept[held]
+        for result in self.with_outer:
+            closed = without_open(seen, outer_variables(result, self.run))
+            seen, kept = _computed(result, closed, kept, compute)
         seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
         seen.left, seen.right = kept, np.full(len(kept), -1, np.int64)
         for v in self.unbound:
@@ -91,7 +98,7 @@ class Whole:
         return codes, ok
 
     def _ask(
-        self, condition: Condition, seen: Frame, kept: Array, at: dict[int, Array], number: int | None, binding: bool
+        self, turn: Turn, seen: Frame, kept: Array, at: dict[int, Array], number: int | None, compute: Compute
     ) -> tuple[Frame, Array]:
         """One condition, with facts as they are when it is asked; of a part that was left out, what it binds is not."""
         moments, count = self.moments.out.table.data, len(kept)
@@ -107,10 +114,18 @@ class Whole:
             if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
         }
         has |= {label: np.ones(count, bool) for label in seen.labels if label not in has}
-        if number is not None and binding:
-            has[_BINDS] = at[number][kept] >= 0
-        seen, order = self.sight.ask(condition, seen, has, self.bound, has.keys() & {_BINDS})
-        return seen, kept[order]
+        has |= {left_out(part): last[kept] >= 0 for part, last in at.items()}
+        seen, _, kept = self.sight.in_turn([turn], seen, has, kept, self.bound, compute)
+        return seen, kept
+
+
+def _computed(result: Result, seen: Frame, kept: Array, compute: Compute) -> tuple[Frame, Array]:
+    """The frame with a result; rows of which it cannot be computed are left out."""
+    seen.vars[result.name], ok = compute(result, seen, kept)
+    if ok.all():
+        return seen, kept
+    rows = np.flatnonzero(ok)
+    return seen.take(rows), kept[rows]
 
 
 class Complete(Map):
@@ -290,6 +305,10 @@ class Longest(Chooser):
             return start.start > last.bound
         return start.start >= last.bound and last < start
 
+    def _may_begin(self, begins: int, last: _Start | None) -> bool:
+        """Whether a match that begins at a time may be taken after another."""
+        return last is None or begins > last.bound or (self.run.skip != PAST_END and begins == last.bound)
+
     def rebuild(self) -> None:
         super().rebuild()
         self._clear()
@@ -353,24 +372,26 @@ class Longest(Chooser):
             still = set(firsts)
             open_starts = [s for s in self.starts.values() if s.moment in still or is_open(s)]
             return [row for start in open_starts for row in start.rows], []
-        # From the first one on that may change, all may: also from one that has no match yet.
-        first_open: dict[tuple[int, ...], tuple[int, int]] = {}
+        # From the first one on that may change, all may: also from one that has no match yet. But one that begins too soon
+        # after a match that is settled is never taken.
+        waiting: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         for first in firsts:
             times = int(moments.data[END, first]), int(moments.data[START, first])
-            key = self._key(first)
-            first_open[key] = min(first_open.get(key, times), times)
+            waiting.setdefault(self._key(first), []).append(times)
         found: list[int] = []
         anchors: list[int] = []
         for key, starts in self.groups.items():
-            opens, settled = first_open.get(key), True
-            anchor: _Start | None = None
+            opens, settled, anchor = sorted(waiting.get(key, ()), reverse=True), True, None
             for start in starts:
-                settled = settled and not is_open(start) and (opens is None or (start.end, start.start) < opens)
+                times, early = (start.end, start.start), [(start.end, start.start)] if is_open(start) else []
+                while opens and opens[-1] <= times:
+                    early.append(opens.pop())
+                settled = settled and not any(whole or self._may_begin(begun, anchor) for _, begun in early)
                 if not settled:
                     found += start.rows
                 elif start.taken:
                     anchor = start
-            if anchor is not None and (not settled or opens is not None or begins is None or anchor.bound >= begins):
+            if anchor is not None and (not settled or key in waiting or begins is None or anchor.bound >= begins):
                 anchors += anchor.taken
         return found, anchors
 

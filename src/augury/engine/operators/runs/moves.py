@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Link, Run, condition_labels
-from augury.algebra.ready import binds, ready_order
+from augury.algebra.nodes import Condition, Holds, Link, Run, bound_vars, condition_labels, condition_vars
+from augury.algebra.ready import binds
+from augury.algebra.run_terms import bound_at_the_end, in_turn, outer_variables
 from augury.algebra.terms import Aggregate, Prev, variables
 from augury.algebra.terms import labels as labels_of
 from augury.columns.frame import View
-from augury.engine.operators.runs.sight import Question, bound_in_parts, has_earlier, question
+from augury.engine.operators.runs.sight import Question, Turn, bound_in_parts, has_earlier, has_prev, question
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,17 @@ class Move:
     later: tuple[Question, ...]  # that depend on more of the match
     agree: tuple[str, ...]  # variables that both iterations have, and that must be equal
     agree_later: tuple[str, ...]  # variables that an earlier part has
+    deferred: tuple[int, ...] = ()  # repeated parts whose iterations may have to wait for a variable of the target
+
+    @property
+    def asks_later(self) -> bool:
+        """Whether more of the match than the two iterations decides."""
+        return bool(self.later or self.agree_later or self.deferred)
+
+
+def left_out(part: int) -> str:
+    """Stands for the presence of a part, where a condition is asked of it."""
+    return f"#part {part}"
 
 
 class Moves:
@@ -34,18 +46,19 @@ class Moves:
     def __init__(self, run: Run, views: tuple[View, ...]) -> None:
         self.run, self.bound = run, bound_in_parts(run, views)
         self.results = {result.name: result for result in run.results}
+        self.ending, self.several = bound_at_the_end(run), self._several()
         self.all = tuple(self._all(views))
         count = len(run.parts)
-        asks = [bool(m.questions or m.later or m.agree or m.agree_later) for m in self.all]
+        asks = [bool(m.questions or m.agree or m.asks_later) for m in self.all]
         # Moves to the soonest that two events alone decide are looked for one by one; see `seeking.py`.
-        alone = [m.link == "THEN" and not (m.later or m.agree_later) for m in self.all]
+        alone = [m.link == "THEN" and not m.asks_later for m in self.all]
         self.sought = [i for i, m in enumerate(self.all) if alone[i] and (m.questions or m.agree)]
         rest = [i for i in range(len(self.all)) if i not in self.sought]
         seq = {self.all[i].target for i in rest if self.all[i].link == "SEQ"}
         asking = {self.all[i].target for i in rest if self.all[i].link == "THEN" and asks[i]} | seq
         choosy = [i in rest and m.link == "THEN" and m.target in asking for i, m in enumerate(self.all)]
         self.choosy = sum(1 << i for i, one in enumerate(choosy) if one)  # moves to the soonest that an answer leaves
-        self.chosen = self.choosy | sum(1 << i for i, m in enumerate(self.all) if m.later or m.agree_later)
+        self.chosen = self.choosy | sum(1 << i for i, m in enumerate(self.all) if m.asks_later)
         self.next = any(m.link == "NEXT" for m in self.all)
         # What leads to a part by moves that are no NEXT: 1 what no other moment of it lies behind, 2 all.
         self.leads = np.zeros(count, np.int64)
@@ -60,7 +73,10 @@ class Moves:
         )
 
     def where(self, part: int) -> list[Condition]:
-        return ready_order(self.run.parts[part].where, self.bound)
+        return in_turn(self.run.parts[part].where, self.run, self.bound)
+
+    def after(self, part: int) -> list[Condition]:
+        return in_turn(self.run.parts[part].after, self.run, self.bound)
 
     def _all(self, views: tuple[View, ...]) -> Iterator[Move]:
         parts = self.run.parts
@@ -70,31 +86,80 @@ class Moves:
                     continue
                 target = parts[j]
                 asked = [q for c in self.where(j) if (q := question(c, j != i)).of_first or j == i]
-                alone = [q for q in asked if self._alone(q, i, j, views)]
+                alone = self._all_alone(asked, i, j, views)
                 shared = {v for v in views[j].vars if v not in target.own and v not in self.run.key}
                 shared &= {v for m in range(j) for v in views[m].vars if v not in parts[m].own} | set(
                     shared if i == j else ()
                 )
                 agree = {v for v in shared if v in views[i].vars and v not in source.own}
                 link, later = target.between if i == j else target.link, tuple(q for q in asked if q not in alone)
-                yield Move(i, j, link, tuple(alone), later, tuple(sorted(agree)), tuple(sorted(shared - agree)))
+                deferred = tuple(m for m in range(j) if self.deferred(m, set(views[j].vars) - set(target.own)))
+                yield Move(
+                    i, j, link, tuple(alone), later, tuple(sorted(agree)), tuple(sorted(shared - agree)), deferred
+                )
 
-    def _alone(self, asked: Question, i: int, j: int, views: tuple[View, ...]) -> bool:
-        """Whether two iterations are all that a condition needs."""
+    def bound_before(self, part: int) -> list[Turn]:
+        """The conditions of the parts before one that bind variables of the match, and those that depend on the choice."""
+        turns = (turn for m in range(part) for turn in self.turns_of(m))
+        return list({c: (c, p) for c, p in turns if binds(c, self.bound) or condition_vars(c) & self.several}.values())
+
+    def turns_of(self, part: int) -> Iterator[Turn]:
+        """The conditions on a part that are asked once in a match, with what must be present.
+
+        A condition that may become decidable at several parts is asked wherever all that it has is there.
+        """
+        here = self.run.parts[part]
+        for condition in () if here.repeats else self.where(part):
+            elsewhere = any(condition in other.where for other in self.run.parts if other is not here)
+            yield condition, () if elsewhere else (left_out(part),)
+        yield from ((condition, ()) for condition in self.after(part))
+
+    def _several(self) -> set[str]:
+        """Variables of the match that facts bind in more than one way, and what is computed of them."""
+        found: set[str] = set()
+        for part in self.run.parts:
+            for condition in (*(() if part.repeats else part.where), *part.after):
+                new = binds(condition, self.bound)
+                if isinstance(condition, Holds) or condition_vars(condition) & found:
+                    found |= new
+        return found
+
+    def deferred(self, part: int, names: set[str]) -> list[Condition]:
+        """The conditions on each iteration of a part with one of these variables, if that may be bound after the part.
+
+        `b(X)? NEXT row(V)+ NEXT z(X) WHERE V > X`: where b is left out, z binds X.
+        """
+        parts = self.run.parts
+        if not parts[part].repeats:
+            return []
+        sure = {v for p in parts[: part + 1] if not p.optional for v in bound_vars(p.input)} | set(parts[part].own)
+        late = (names - sure) | self.ending
+        return [c for c in parts[part].where if condition_vars(c) & late]
+
+    def _all_alone(self, asked: list[Question], i: int, j: int, views: tuple[View, ...]) -> list[Question]:
+        """The questions that two iterations can answer; what one of them binds, the next ones may have."""
+        alone: list[Question] = []
+        bound: set[str] = set()
+        for one in asked:
+            if self._alone(one, i, j, views, bound):
+                alone.append(one)
+                bound |= binds(one.condition, self.bound | bound)
+        return alone
+
+    def _alone(self, asked: Question, i: int, j: int, views: tuple[View, ...], bound: set[str]) -> bool:
+        """Whether two iterations, and what is bound by them, are all that a condition needs."""
         parts = self.run.parts
         seen = set(views[j].vars) | {v for v in views[i].vars if v not in parts[i].own}
         labels = {parts[j].label} | ({parts[i].label} if not parts[i].repeats else set())
-        bound_here = {v for c in parts[j].where for v in binds(c, self.bound)}
+        binds_itself = binds(asked.condition, self.bound | bound)
         needs = asked.needs - {r.name for r in self.run.results if self._is_last(r.name, i)}
-        if any(isinstance(p, Aggregate) for _, p in asked.hidden) or not needs <= seen | bound_here:
+        if any(isinstance(p, Aggregate) for _, p in asked.hidden) or not needs <= seen | bound | binds_itself:
             return False
-        for m, part in enumerate(parts):  # whether a part was left out that it is written with
-            names = {v for v in views[m].vars if v not in part.own} | {part.label}
-            if m not in (i, j) and part.optional and asked.present & (names - seen - labels):
-                return False
+        if may_be_left_out(asked, Move(i, j, "NEXT", (), (), (), ()), self.run, views):
+            return False
         for _, p in asked.hidden:
             assert isinstance(p, Prev)
-            if not variables(p.of) <= set(views[j].vars) or not labels_of(p.of) <= {parts[j].label}:
+            if has_prev(p.of) or not variables(p.of) <= set(views[j].vars) or not labels_of(p.of) <= {parts[j].label}:
                 return False
         return condition_labels(asked.condition) <= labels
 
@@ -106,4 +171,17 @@ class Moves:
             and found.aggregate.function == "last"
             and not found.aggregate.distinct
             and not has_earlier(found.aggregate)
+            and not outer_variables(found, self.run)
         )
+
+
+def may_be_left_out(asked: Question, move: Move, run: Run, views: tuple[View, ...]) -> bool:
+    """Whether a match may leave out a part, other than the two of a move, that a condition is written with."""
+    i, j = move.source, move.target
+    seen = set(views[j].vars) | {v for v in views[i].vars if v not in run.parts[i].own}
+    labels = {run.parts[j].label} | ({run.parts[i].label} if not run.parts[i].repeats else set())
+    for m, part in enumerate(run.parts):
+        names = {v for v in views[m].vars if v not in part.own} | {part.label}
+        if m not in (i, j) and part.optional and asked.present & (names - seen - labels):
+            return True
+    return False

@@ -19,7 +19,7 @@ from augury.columns.conditions import COMPARE
 from augury.columns.dictionary import OPEN
 from augury.columns.table import grown
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.moves import Move
+from augury.engine.operators.runs.moves import Move, may_be_left_out
 from augury.engine.operators.runs.sight import Question, Sight
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
@@ -124,7 +124,8 @@ class MomentNumbers:
         self.low[:, lo:hi], self.high[:, lo:hi] = np.fmin.reduce(some, axis=2), np.fmax.reduce(some, axis=2)
         after = self.sight.moments.index.after[lo * BLOCK : hi * BLOCK].reshape(hi - lo, BLOCK)
         following = np.arange(lo * BLOCK + 1, hi * BLOCK + 1).reshape(hi - lo, BLOCK)
-        self.whole[lo:hi] = (after == following)[:, :-1].all(axis=1)
+        stands = self.sight.moments.out.table.alive[lo * BLOCK : hi * BLOCK].reshape(hi - lo, BLOCK).astype(bool)
+        self.whole[lo:hi] = (after == following)[:, :-1].all(axis=1) & stands.all(axis=1)
         self.blocks = hi
 
     def break_up(self, changed: Array) -> None:
@@ -240,7 +241,7 @@ class LaterTests:
 
 def _may_be_tested(move: Move) -> bool:
     """Whether a move is taken by all events that meet its conditions, and these are asked of the match so far."""
-    return move.link != "THEN" and bool(move.later) and not move.agree_later
+    return move.link != "THEN" and bool(move.later) and not move.agree_later and not move.deferred
 
 
 def _moment(operand: Operand) -> int:
@@ -267,7 +268,7 @@ def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
 
 def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     condition = asked.condition
-    if not isinstance(condition, Compare):
+    if not isinstance(condition, Compare) or may_be_left_out(asked, move, sight.run, sight.views):
         return None
     left, right = condition.left, condition.right
     if isinstance(left, Apply) and condition.op == "=" and right == Const(True):

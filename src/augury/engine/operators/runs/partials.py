@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Run
-from augury.algebra.ready import binds
-from augury.algebra.terms import Prev
-from augury.columns.frame import View
+from augury.algebra.nodes import Condition, Result, Run
+from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
+from augury.columns.dictionary import NULL, OPEN
+from augury.columns.frame import Frame, View
 from augury.columns.grouping import Slices
 from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.columns.unique import difference, unique
@@ -28,9 +29,18 @@ from augury.engine.operators.runs.kernels.growth import (
     thread,
 )
 from augury.engine.operators.runs.moments import Moments
+from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.number_tests import LaterTests
 from augury.engine.operators.runs.ongoing import GoingOn, Ongoing
-from augury.engine.operators.runs.sight import Members, Question
+from augury.engine.operators.runs.sight import (
+    Members,
+    Question,
+    once,
+    outermost_prevs,
+    question,
+    with_terms,
+    without_open,
+)
 from augury.engine.saved import check_numbers, is_array, require
 from augury.jit import Array
 
@@ -174,46 +184,119 @@ class Partials(Edges):
         held = [NONE]
         for number, move in enumerate(self.moves):
             rows = np.flatnonzero(given[2] == number)
-            if len(rows) and (move.later or move.agree_later):
+            if len(rows) and move.asks_later:
                 targets = self.edges[k.TO, given[1, rows]]
-                rows = rows[self._answer(move.later, move.agree_later, move.target, given[0, rows], targets)]
+                rows = rows[self._answer(move, given[0, rows], targets)]
             held.append(rows)
         rows = np.concatenate(held)
         ends = self.moments.out.table.data[END, self.edges[k.TO, given[1, rows]]]
         return np.ascontiguousarray(given[:, rows[np.argsort(ends, kind="stable")]])
 
-    def _answer(
-        self, asked: tuple[Question, ...], agree: tuple[str, ...], part: int, partials: Array, targets: Array
-    ) -> Array:
-        """Which partial matches may go on with a moment as an iteration of a part."""
-        sight, table = self.sight, self.out.table
-        end = self.moments.out.table.data[END, targets]
+    def _answer(self, move: Move, partials: Array, targets: Array) -> Array:
+        """Which partial matches may go on by a move with a moment."""
+        frame, kept = self._asked(move.later, move.agree_later, move.target, partials, targets)
+        for part in move.deferred:
+            names = set(self.sight.views[move.target].vars) - set(self.run.parts[move.target].own)
+            held = self.met_by_all(self.turns.deferred(part, names), part, partials[kept], frame)
+            frame, kept = frame.take(held), kept[held]
+        return once(kept)
+
+    def _asked(
+        self, asked: Sequence[Question], agree: tuple[str, ...], part: int, partials: Array, targets: Array,
+        known: Frame | None = None,
+    ) -> tuple[Frame, Array]:  # fmt: skip
+        """Asks whether partial matches may go on with moments as iterations of a part: rows that may, and their numbers.
+
+        `known` are variables that have got a value since.
+        """
+        sight, end = self.sight, self.moments.out.table.data[END, targets]
         at = {m: self._at(m, partials) for m in range(part)}
         earlier, _ = sight.frame(at, end)
         frame, has = sight.frame({**at, part: targets}, end, part)
+        has |= {left_out(m): moments >= 0 for m, moments in at.items()}
         words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
-        if agree:
-            now, _ = sight.frame({part: targets}, end, part)
-            for v in agree:
-                if v in earlier.vars:
-                    agreed, _ = words.agree(earlier.vars[v], now.vars[v])
-                    mask &= agreed
+        for v in agree:
+            if v in earlier.vars:
+                now, _ = sight.frame({part: targets}, end, part, {v})
+                mask &= words.agree(earlier.vars[v], now.vars[v])[0]
+        for v, column in {} if known is None else known.vars.items():
+            if v not in frame.vars or (frame.vars[v] == OPEN).any():
+                frame.vars[v] = np.where(frame.vars[v] == OPEN, column, frame.vars[v]) if v in frame.vars else column
         bound = set(self.bound)
         for one in asked:
             for name, term in one.hidden:
                 bound.add(name)
-                if isinstance(term, Prev):
-                    sources = table.data[RIGHT, partials]
-                    frame.vars[name], ok = sight.values(term.of, part, sources, earlier)
-                else:
-                    frame.vars[name], ok = self.aggregate(term, part, partials, earlier, targets)
-                mask &= ok
-        for name in {r.name for q in asked for r in self.run.results if r.name in q.needs}:
-            result = sight.results[name]
-            frame.vars[name], ok = self.aggregate(result.aggregate, result.part, partials, earlier)
-            mask &= ok
-        binding = [(c, frozenset[str]()) for m in range(part) for c in self.where(m) if binds(c, self.bound)]
-        return sight.met([*binding, *((q.condition, q.present) for q in asked)], frame, has, mask, bound)
+                mask &= self._hide(name, term, part, partials, targets, frame)
+        turns = [*self.turns.bound_before(part), *((q.condition, q.present) for q in asked)]
+        kept = np.flatnonzero(mask)
+        there = {name: column[kept] for name, column in has.items()}
+
+        def compute(result: Result, rows: Frame, numbers: Array) -> tuple[Array, Array]:
+            return self.aggregate(result.aggregate, result.part, partials[numbers], rows)
+
+        frame, _, kept = sight.in_turn(turns, frame.take(kept), there, kept, bound, compute)
+        return frame, kept
+
+    def _hide(
+        self, name: str, term: Prev | Aggregate, part: int, partials: Array, targets: Array, frame: Frame
+    ) -> Array:
+        """Adds an earlier value, or a running aggregate, to a frame; for which rows it could be computed.
+
+        It is open where a variable in it has no value so far, so that what asks for it is not asked there.
+        """
+        needs = variables(term.of if isinstance(term, Prev) else term) - set(self.run.parts[part].own)
+        if not needs <= frame.vars.keys():
+            return np.ones(len(frame), bool)
+        is_open = np.zeros(len(frame), bool)
+        for v in needs:
+            is_open |= frame.vars[v] == OPEN
+        seen = without_open(frame, needs)
+        if isinstance(term, Prev):
+            codes, ok = self._earlier_value(term.of, part, partials, seen)
+        else:
+            codes, ok = self.aggregate(term, part, partials, seen, targets)
+        frame.vars[name] = np.where(is_open, OPEN, codes)
+        return ok | is_open
+
+    def _earlier_value(self, expr: Expr, part: int, partials: Array, seen: Frame) -> tuple[Array, Array]:
+        """The values of an expression in the last iterations of partial matches, which are in a part."""
+        ok, hidden, data = np.ones(len(partials), bool), dict[str, Array](), self.out.table.data
+        parents = data[LEFT, partials]
+        first = (parents < 0) | (data[k.PART, parents] != part)
+        later, begins = np.flatnonzero(~first), np.flatnonzero(first)
+        for term in outermost_prevs(expr):
+            codes = np.full(len(partials), NULL, np.int64)
+            codes[later], ok[later] = self._earlier_value(term.of, part, parents[later], seen.take(later))
+            if term.default is not None:
+                moments = data[RIGHT, partials[begins]]
+                codes[begins], ok[begins] = self.sight.values(term.default, part, moments, seen.take(begins))
+            hidden[f"#{show(term)}"] = codes
+        plain = with_terms(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
+        own = set(self.run.parts[part].own)
+        others = replace(seen, vars={**{v: c for v, c in seen.vars.items() if v not in own}, **hidden})
+        codes, fine = self.sight.values(plain, part, data[RIGHT, partials], others)
+        return codes, ok & fine
+
+    def met_by_all(self, conditions: Sequence[Condition], part: int, partials: Array, known: Frame) -> Array:
+        """Of rows of partial matches those all of whose iterations of a part meet conditions, with variables known by now."""
+        chains, groups = self.chains(partials)
+        data = self.out.table.data
+        mine = data[k.PART, chains] == part
+        rows, owner = chains[mine], groups.owner[mine]
+        parents = data[LEFT, rows]
+        begins = (parents < 0) | (data[k.PART, parents] != part)
+        holds = np.ones(len(partials), bool)
+        for first in (True, False):
+            some = np.flatnonzero(begins == first)
+            asked = [q for c in conditions if (q := question(c, first)).of_first or not first]
+            moments, names = data[RIGHT, rows[some]], set(self.run.parts[part].own)
+            seen = known.take(owner[some])
+            seen.vars = {v: c for v, c in seen.vars.items() if v not in names}
+            _, kept = self._asked(asked, (), part, parents[some], moments, seen)
+            met = np.zeros(len(some), bool)
+            met[kept] = True
+            holds[owner[some[~met]]] = False
+        return np.flatnonzero(holds)
 
     def _at(self, part: int, partials: Array) -> Array:
         """The last moment of a part in partial matches; -1 where there is none, and where there is no match yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from augury.algebra.nodes import (
@@ -28,8 +29,10 @@ def prepared(run: Run) -> Run:
     After `D = X - prev(X, X)` an own variable D is that difference wherever the part, or a result, has it.
     """
     parts, results = [], list(run.results)
+    # These have a value of their own, or none: an equation with one of them is a test.
+    tested = {v for part in run.parts if part.optional for v in bound_vars(part.input)} | {r.name for r in results}
     for number, part in enumerate(run.parts):
-        part = _with_own(part)
+        part = _with_own(part, tested)
         computed = _computed(part)
         for name, value in computed.items():
             part = replace(part, where=tuple(_written_out(c, name, value) for c in part.where))
@@ -38,15 +41,15 @@ def prepared(run: Run) -> Run:
     return replace(run, parts=tuple(parts), results=tuple(results))
 
 
-def _with_own(part: Part) -> Part:
+def _with_own(part: Part, tested: set[str]) -> Part:
     """The part with conditions on one row of it that bind as conditions of its pattern."""
     for condition in part.where:
         known = bound_vars(part.input)
         new = binds(condition, known)
         alone = not asked_of(condition) and condition_labels(condition) <= bound_labels(part.input)
-        if new and alone and condition_vars(condition) - new <= known:
+        if new and not new & tested and alone and condition_vars(condition) - new <= known:
             rest = tuple(c for c in part.where if c is not condition)
-            return _with_own(replace(part, input=Select(part.input, (condition,), condition.span), where=rest))
+            return _with_own(replace(part, input=Select(part.input, (condition,), condition.span), where=rest), tested)
     return part
 
 
@@ -59,7 +62,14 @@ def _computed(part: Part) -> dict[str, Expr]:
             for variable, value in ((condition.left, condition.right), (condition.right, condition.left)):
                 if isinstance(variable, Var) and variable.name in part.own and variable.name not in known:
                     found.setdefault(variable.name, value)
+    for _ in range(len(found)):  # one may be computed of another, and that of a third
+        found = {name: _substituted(value, name, found) for name, value in found.items()}
     return found
+
+
+def _substituted(value: Expr, name: str, computed: Mapping[str, Expr]) -> Expr:
+    """An expression with what the other variables in it are computed of."""
+    return with_terms(value, lambda e: computed.get(e.name) if isinstance(e, Var) and e.name != name else None)
 
 
 def _written_out(condition: Condition, name: str, value: Expr) -> Condition:

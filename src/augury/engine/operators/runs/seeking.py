@@ -22,6 +22,7 @@ from augury.engine.operators.runs.kernels.then_searches import (
     candidates,
     find_numbers,
     seekers,
+    step_back,
     wait,
     waiting,
 )
@@ -77,6 +78,7 @@ class Seeking:
             fresh = unique(fresh)
             fresh = fresh[table.alive[fresh].astype(bool)]
             waiting = difference(waiting, fresh)
+        self.touched += step_back(waiting, table.data, table.alive, self.moments.index.prev, self.state)
         self.state[S_AT, fresh] = -1
         self.state[S_FOUND, fresh] = k.FOREVER
         sources = np.concatenate([fresh, waiting])

@@ -10,13 +10,14 @@ import numpy as np
 
 from augury.algebra.nodes import (
     Condition,
+    Result,
     Run,
     condition_labels,
     condition_vars,
     mapped_condition,
 )
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import asked_of
+from augury.algebra.run_terms import asked_of, outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
 from augury.algebra.terms import labels as labels_of
 from augury.columns.dictionary import NULL, OPEN
@@ -70,6 +71,12 @@ def with_terms(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     if new is not None:
         return with_terms(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
     return expr if isinstance(expr, Aggregate) else mapped_term(expr, lambda part: with_terms(part, change))
+
+
+Turn = tuple[Condition, Iterable[str]]  # a condition, and what must be present for it to be asked
+Compute = Callable[
+    [Result, Frame, Array], tuple[Array, Array]
+]  # a result for rows with these numbers: codes, and which are fine
 
 
 class Members(NamedTuple):
@@ -170,18 +177,67 @@ class Sight:
         ok, first = np.ones(len(moments), bool), np.zeros(len(moments), bool)
         first[groups.starts[groups.some]] = True
         hidden: dict[str, Array] = {}
-        for term in {t for t in walk(expr) if isinstance(t, Prev)}:
+        for term in outermost_prevs(expr):
             codes = np.full(len(moments), NULL, np.int64)
             later, begins = np.flatnonzero(~first), np.flatnonzero(first)
-            codes[later], ok[later] = self.values(term.of, part, moments[later - 1], _taken(more, later))
+            values, fine = self._with_earlier(term.of, part, members, more)
+            codes[later], ok[later] = values[later - 1], ok[later] & fine[later - 1]
             if term.default is not None:
-                codes[begins], ok[begins] = self.values(term.default, part, moments[begins], _taken(more, begins))
+                values, fine = self.values(term.default, part, moments[begins], _taken(more, begins))
+                codes[begins], ok[begins] = values, ok[begins] & fine
             hidden[f"#{show(term)}"] = codes
         plain = with_terms(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
         frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part)
         frame.vars = {**(more.vars if more is not None else {}), **frame.vars, **hidden}
+        frame.labels = {**(more.labels if more is not None else {}), **frame.labels}
         codes, fine = self.circuit.context.values(plain, frame, self.rule)
         return codes, ok & fine
+
+    def in_turn(
+        self,
+        asked: Iterable[Turn],
+        frame: Frame,
+        has: Mapping[str, Array],
+        kept: Array,
+        bound: set[str],
+        compute: Compute,
+    ) -> tuple[Frame, Mapping[str, Array], Array]:
+        """Asks conditions one after the other. A result is computed when the first condition that has it is asked.
+
+        `kept` are the numbers of the rows of the frame. The rows that are left, with what the conditions bind.
+        """
+        self.circuit.context.name_events = None
+        for condition, present in asked:
+            frame, has, kept = self._with_results(condition, frame, has, kept, compute)
+            frame, order = self.ask(condition, frame, has, bound, present)
+            kept, has = kept[order], {name: column[order] for name, column in has.items()}
+        return frame, has, kept
+
+    def _results_in(self, names: set[str]) -> list[Result]:
+        """The results among variables, after those that they are computed of."""
+        found: set[str] = set()
+        while new := (names & self.results.keys()) - found:
+            found |= new
+            names = names.union(*(variables(*self.results[name].aggregate.args) for name in new))
+        return sorted((self.results[name] for name in found), key=lambda result: (result.part, result.name))
+
+    def _with_results(
+        self, condition: Condition, frame: Frame, has: Mapping[str, Array], kept: Array, compute: Compute
+    ) -> tuple[Frame, Mapping[str, Array], Array]:
+        """The frame with the results that a condition has, open where a variable in them is."""
+        for result in self._results_in(condition_vars(condition)):
+            name, outer = result.name, outer_variables(result, self.run)
+            if name in frame.vars or not outer <= frame.vars.keys():
+                continue
+            is_open = np.zeros(len(frame), bool)
+            for v in outer:
+                is_open |= frame.vars[v] == OPEN
+            codes, ok = compute(result, without_open(frame, outer), kept)
+            frame.vars[name] = np.where(is_open, OPEN, codes)
+            if not (ok | is_open).all():
+                rows = np.flatnonzero(ok | is_open)
+                frame, kept, has = frame.take(rows), kept[rows], {label: column[rows] for label, column in has.items()}
+        return frame, has, kept
 
     def met(
         self,
@@ -229,6 +285,13 @@ class Sight:
         return replace(found, left=frame.left[order], right=frame.right[order]), order
 
 
+def without_open(frame: Frame, names: Iterable[str]) -> Frame:
+    """The frame with null for variables of parts that are left out."""
+    open_ = np.full(len(frame), OPEN, np.int64)
+    columns = {v: frame.vars.get(v, open_) for v in names}
+    return replace(frame, vars={**frame.vars, **{v: np.where(c == OPEN, NULL, c) for v, c in columns.items()}})
+
+
 def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:
     """The variables that parts bind, and the results."""
     return {v for view in views for v in view.vars} | {result.name for result in run.results}
@@ -247,4 +310,22 @@ def once(numbers: Array) -> Array:
 
 def has_earlier(aggregate: Aggregate) -> bool:
     """Whether an aggregate asks for earlier values."""
-    return any(isinstance(term, Prev) for arg in aggregate.args for term in walk(arg))
+    return any(map(has_prev, aggregate.args))
+
+
+def has_prev(expr: Expr) -> bool:
+    return any(isinstance(term, Prev) for term in walk(expr))
+
+
+def outermost_prevs(expr: Expr) -> list[Prev]:
+    """The earlier values in an expression that stand in no other one."""
+    found: dict[Prev, None] = {}
+
+    def visit(term: Expr) -> Expr:
+        if isinstance(term, Prev):
+            found[term] = None
+            return term
+        return mapped_term(term, visit)
+
+    visit(expr)
+    return list(found)

@@ -178,8 +178,11 @@ def search(
         target, e = moves[1, option], -1
         may = (most[part] < 0 or times < most[part]) if target == part else times >= least[part]
         if may and stack[depth, AT_EDGE] == -1:
-            reach = latest_start(m, option, data, alive, after, edges, out, then, limits)
-            states[S_REACH, s] = max(states[S_REACH, s], reach)
+            if data[START, first] + longest <= data[END, m]:
+                states[S_CUT, s] = 1  # nothing that follows is within the window
+            else:
+                reach = latest_start(m, option, data, alive, after, edges, out, then, limits)
+                states[S_REACH, s] = max(states[S_REACH, s], reach)
             e = out[m]
         elif may:
             e = edges[OUT, stack[depth, AT_EDGE]]

@@ -91,6 +91,25 @@ def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
 
 
 @Kernel
+def step_back(sources: Array, data: Array, alive: Array, prev: Array, state: Array) -> int:
+    """Moves searches that have come to a moment that is dead back to the last one before it that is not.
+
+    A dead moment leaves its chain when another one comes, so that nothing follows it. How many moments it looked at.
+    """
+    touched = 0
+    for i in range(len(sources)):
+        m = sources[i]
+        here = state[S_AT, m]
+        if here < 0 or alive[here]:
+            continue
+        while here >= 0 and not alive[here]:
+            touched += 1
+            here = prev[here]
+        state[S_AT, m] = here if here >= 0 and data[END, here] > data[END, m] else -1
+    return touched
+
+
+@Kernel
 def candidates(
     sources: Array, portion: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
     pairs: Array, done: Array,
@@ -106,7 +125,6 @@ def candidates(
         given, last = 0, state[S_AT, m]
         while here >= 0 and given < portion:
             touched += 1
-            last_seen = here
             if alive[here] and data[START, here] > data[END, m]:
                 if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
                     last = -2
@@ -116,7 +134,8 @@ def candidates(
                     pairs[1, n] = here
                     n += 1
                     given += 1
-            last = last_seen
+            if alive[here]:
+                last = here
             here = after[here]
         state[S_AT, m] = last
         if last == -2:
@@ -204,7 +223,8 @@ def find_numbers(
                         pairs[1, n] = here
                         n += 1
                         least = min(least, data[END, here])
-            place = here
+            if alive[here]:
+                place = here
             here = after[here]
         if full:
             return i, began, touched
