@@ -9,6 +9,7 @@ import pytest
 import augury
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
+from augury.engine.operators.derive import Derived
 from augury.optimiser.push_constants import push_constants
 
 _COLLECTS = {
@@ -90,3 +91,21 @@ def test_an_absolute_difference_bounds_the_state(condition: str) -> None:
 def test_a_lower_bound_on_an_absolute_difference_bounds_nothing() -> None:
     program = augury.compile("output r. r(K) <- a: x(K), b: y(K), abs(end(a) - end(b)) > 30.")
     assert [warning.code for warning in program.warnings] == ["W304"]
+
+
+@pytest.mark.parametrize("count", [40, 300])  # below and beyond the depth at which rows are traced together
+def test_answers_of_a_chain_of_rules_are_traced_rule_by_rule(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[int] = []
+    supports = Derived._first_supports
+
+    def counted(self: Derived, rows: Any) -> Any:
+        traced.append(len(rows))
+        return supports(self, rows)
+
+    monkeypatch.setattr(Derived, "_first_supports", counted)
+    rules = "\n".join(f"e{i + 1}(X) <- e{i}(X)." for i in range(count))
+    events = [{"type": "e0", "args": [i], "time": i, "id": f"i{i}"} for i in range(3)]
+    table = augury.run(rules, events).to_arrow()
+    assert len(traced) <= 6 * count
+    last = [e for e in augury.run(rules, events) if e.type == f"e{count}"]
+    assert table.num_rows == 3 * count and [e.trace for e in last] == [("i0",), ("i1",), ("i2",)]
