@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import pytest
 
 import augury
+from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.errors import ProgramError, RunError
 from augury.meaning import evaluate
@@ -141,7 +143,7 @@ def text_of(program: Program) -> str:
 # What is compared
 
 
-def tell(session: Session, told: Told, step: Step) -> augury.Changes:
+def tell(session: Session, told: Told, step: Step) -> Changes:
     if isinstance(step, tuple):
         told.advanced = step[1] if told.advanced is None else max(told.advanced, step[1])
         return session.advance(step[1])
@@ -193,7 +195,8 @@ def check_early(seed: object) -> None:
     chance = Random(f"early runs {seed}")
     program, telling = compiled(chance), write_telling(chance)
     session = program.session(clock="logical", lateness=f"{telling.lateness}s", longest=f"{telling.lasting}s")
-    told, answer, often = Told(telling.lateness), set(), chance.choice((0.0, 0.3, 1.0))
+    told, often = Told(telling.lateness), chance.choice((0.0, 0.3, 1.0))
+    answer: set[tuple[Any, ...]] = set()
     for step in telling.steps:
         for change in tell(session, told, step):
             (answer.add if change.op == "insert" else answer.remove)(change.event.content)
@@ -268,7 +271,7 @@ def final_session(text: str, longest: str = "0s", lateness: str = "0s") -> Sessi
     return augury.compile(text).session(clock="logical", emit="final", lateness=lateness, longest=longest)
 
 
-def emitted(changes: augury.Changes) -> list[str]:
+def emitted(changes: Changes) -> list[str]:
     assert all(change.op == "insert" for change in changes)
     return [str(change.event) for change in changes]
 
