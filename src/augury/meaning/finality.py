@@ -98,15 +98,14 @@ class Finality:
         """With SKIP, the matches from the first event on that is open, unless it begins too soon after a settled match."""
         taken = sorted(runs.skipped(runs.chosen(matches)), key=lambda m: m.events[0].order)
         opens: list[Event] = []
-        for event in sorted(firsts, key=lambda e: (e.end, e.start)):
-            earlier = [m for m in taken if (m.events[0].end, m.events[0].start) < (event.end, event.start)]
+        for event in sorted(firsts, key=lambda e: e.order):
+            earlier = [m for m in taken if m.events[0].order < event.order]
             before = earlier[-1] if earlier else None
             if before is None or runs.may_begin(event.start, before):
                 opens.append(event)
                 break
         for match in matches:
-            first = match.events[0]
-            if any((e.end, e.start) <= (first.end, first.start) for e in opens):
+            if any(event.order <= match.events[0].order for event in opens):
                 yield match
 
     def _going(self, runs: Runs, begins: int, best: dict[OrderKey, tuple[int, ...]]) -> Iterator[Match]:

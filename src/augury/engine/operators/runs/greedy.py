@@ -110,7 +110,7 @@ class Greedy(Edges):
         self.states = np.empty((2 * len(self.run.parts) + 1, 16), np.int64)  # of paths: last moments, times, rank
         self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
-        self.known = np.empty((16, 5), np.int64)
+        self.known = np.empty((16, 6), np.int64)
         self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
         # The states of a search, and where they are in a table by content; see `best_matches.py`.
         self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 0), np.int64)
@@ -122,7 +122,7 @@ class Greedy(Edges):
         """Room for what is known of moments; it is written as they come, for memory that nobody touches costs nothing."""
         n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
         if len(self.tried) < n:
-            known = np.empty((size, 5), np.int64)
+            known = np.empty((size, 6), np.int64)
             known[:used] = self.known[:used]
             self.known = known
             self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
@@ -226,7 +226,7 @@ class Greedy(Edges):
         stack, ties, reached = (
             np.empty((table.n + 2, 3), np.int64),
             np.empty(table.n + 1, np.int64),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
         )
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
@@ -545,9 +545,9 @@ class Greedy(Edges):
     # How long it keeps what
 
     def _reaches(self) -> Array:
-        """The latest start of an event that may change the matches of all moments up to each one; and of each one's."""
+        """The latest start of an event that may change the matches of some moments: see the kernel."""
         table, index = self.moments.out.table, self.moments.index
-        found = np.full((2, table.n), k.FOREVER, np.int64)
+        found = np.full((3, table.n), k.FOREVER, np.int64)
         if table.n:
             index.extend()
             d.reaches(table.n, table.data, table.alive, index.prev, index.after, self.known, self.tried, found)
@@ -560,11 +560,11 @@ class Greedy(Edges):
         if begins is None:
             every = np.ones(n, bool)
             return every, every
-        far, own = self._reaches() >= begins
-        far[self.closed] = own[self.closed] = False
+        far, own, up_to = self._reaches() >= begins
+        far[self.closed] = own[self.closed] = up_to[self.closed] = False
         kept: Array = far | (self.moments.out.table.data[END, :n] >= begins)
         kept[self.closed] = False
-        return kept, far if self.run.skip is not None else own
+        return kept, up_to if self.run.skip is not None else own
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since, n = horizon.since[id(self.moments.out.table)], self.out.table.n

@@ -374,19 +374,20 @@ class Longest(Chooser):
             return [row for start in open_starts for row in start.rows], []
         # From the first one on that may change, all may: also from one that has no match yet. But one that begins too soon
         # after a match that is settled is never taken.
-        waiting: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        waiting: dict[tuple[int, ...], list[Occurrence]] = {}
         for first in firsts:
-            times = int(moments.data[END, first]), int(moments.data[START, first])
-            waiting.setdefault(self._key(first), []).append(times)
+            times = int(moments.data[START, first]), int(moments.data[END, first])
+            event = Occurrence(self.circuit, *times, partials.moments.parts(first))
+            waiting.setdefault(self._key(first), []).append(event)
         found: list[int] = []
         anchors: list[int] = []
         for key, starts in self.groups.items():
             opens, settled, anchor = sorted(waiting.get(key, ()), reverse=True), True, None
             for start in starts:
-                times, early = (start.end, start.start), [(start.end, start.start)] if is_open(start) else []
-                while opens and opens[-1] <= times:
+                early: list[Occurrence] = [start] if is_open(start) else []
+                while opens and opens[-1].before(start):
                     early.append(opens.pop())
-                settled = settled and not any(whole or self._may_begin(begun, anchor) for _, begun in early)
+                settled = settled and not any(whole or self._may_begin(event.start, anchor) for event in early)
                 if not settled:
                     found += start.rows
                 elif start.taken:

@@ -58,11 +58,11 @@ class Ongoing:
             rows = rows if matter is None else rows[matter(move, rows)]
             ends, shuts = self._followed(number, move, rows, following)
             latest = np.minimum(ends, self._latest_start(number, rows))
-            going = np.ones(len(rows), bool)
+            going = latest > data[END, rows]  # what follows starts after the end of the match
             if begins is not None:
-                going = latest >= begins
+                going &= latest >= begins
             elif since is not None and partials.longest < k.EVER:
-                going = data[START, rows] + partials.longest >= since
+                going &= data[START, rows] + partials.longest >= since
             open_rows[rows[going]] = True
             shuts = shuts[going]
             shutting[shuts[shuts >= 0]] = True

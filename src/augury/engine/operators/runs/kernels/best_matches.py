@@ -18,8 +18,8 @@ NO_STATES = -2  # there is no room for more states
 P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
 # A state: its moment, part and repetitions; whether a match can be completed from it, by which move, edge and next state;
 # the latest start of an event that may change this; the first moment it was searched for, and whether its window has cut
-# anything off; how many ways on were tried, whether there never was a choice, the first moment it was last written for;
-# then how often each part comes from here on.
+# anything off; how many ways on were tried, whether there never was a choice, the attempt it was last written in; then how
+# often each part comes from here on.
 S_MOMENT, S_PART, S_TIMES, S_FOUND, S_MOVE, S_EDGE, S_NEXT, S_REACH, S_FOR, S_CUT, S_TRIED, S_CLEAN, S_WRITTEN, S_COUNTS = range(14)  # fmt: skip
 # A step of the search: its state, the option it is at, and the edge there.
 AT_STATE, AT_OPTION, AT_EDGE = 0, 1, 2
@@ -230,9 +230,10 @@ def store_path(depth: int, first: int, clean: bool, stack: Array, states: Array,
 def write_matches(
     root: int, first: int, clean: bool, one: bool, merged: bool, data: Array, alive: Array, edges: Array, out: Array,
     moves: Array, least: Array, most: Array, quantified: Array, longest: int, stack: Array, states: Array, slots: Array,
-    call: int, pool: Array, used: int, paths: Array, n: int,
+    call: int, number: int, pool: Array, used: int, paths: Array, n: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """The best matches from a state on: the first of them, or all; `merged`, one for each last moment.
+    """The best matches from a state on: the first of them, or all; `merged`, one for each last moment. `number` is that of
+    the attempt: a call may try a first moment several times.
 
     How much of the pool is used then, and how many matches there are; -1 where there is no room.
     """
@@ -264,7 +265,7 @@ def write_matches(
                     if (
                         states[S_FOUND, following]
                         and compared_counts(s, following, target, states, quantified, False) == 0
-                        and not (merged and states[S_WRITTEN, following] == first)
+                        and not (merged and states[S_WRITTEN, following] == number)
                     ):
                         break
                     following = -1
@@ -273,7 +274,7 @@ def write_matches(
         if following < 0:
             depth -= 1
             continue
-        states[S_WRITTEN, following] = first
+        states[S_WRITTEN, following] = number
         depth += 1
         stack[depth, AT_STATE], stack[depth, AT_EDGE] = following, -1
     return used, n
@@ -289,9 +290,10 @@ def attempt(
     """The best matches that begin with a moment: how much of the pool is used then, how many paths and states there are,
     and how many ways were tried. Where there is no room for matches -1, for states `NO_STATES`.
 
-    `reach` is the latest start of an event that may change them.
+    `reach` is the latest start of an event that may change them, and counts the attempts.
     """
     tried, latest = 0, -FOREVER
+    reach[1] += 1
     for r in range(len(roots)):
         if not starts & (1 << roots[r]):
             continue
@@ -308,7 +310,7 @@ def attempt(
             before = n
             used, n = write_matches(
                 root, first, clean, one, merged, data, alive, edges, out, moves, least, most, quantified, longest, stack,
-                states, slots, call, pool, used, paths, n,
+                states, slots, call, reach[1], pool, used, paths, n,
             )  # fmt: skip
             if used < 0:
                 return -1, before, count, tried

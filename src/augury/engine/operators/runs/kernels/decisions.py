@@ -21,8 +21,9 @@ from augury.jit import Array, Kernel, helper
 MAKES_NO_ARRAYS = True
 # What is known of a moment: the latest start of an event that may change its matches, that of all moments up to it, where
 # the next match may begin, the first moment of the last match taken, and whether it just went on with what came before:
-# then what is known of all that an event starting with it may change has become what is known of it.
-REACH, FAR, BOUND, LAST, LINKED = 0, 1, 2, 3, 4
+# then what is known of all that an event starting with it may change has become what is known of it. FAR, BOUND
+# and LAST are those of all that end together; `UP_TO` is FAR up to the moment itself in the order of events.
+REACH, FAR, BOUND, LAST, LINKED, UP_TO = range(6)
 
 
 @Kernel
@@ -95,6 +96,8 @@ def goes_on(
         return -1, 0
     reach = open_until(c, part, data, moves, limits)
     if longest < EVER:
+        if data[START, s] + longest <= data[END, c]:  # nothing that follows is within the window
+            return -1, 0
         reach = min(reach, data[START, s] + longest)
     return (int(p), int(reach)) if reach >= known[a, FAR] >= data[START, c] else (-1, 0)
 
@@ -171,6 +174,7 @@ def decide(
                 a = prev[c]
                 known[c, REACH], known[c, FAR], known[c, LAST], known[c, LINKED] = reach, reach, known[a, LAST], 1
                 known[c, BOUND] = max(known[a, BOUND], given[c])
+                known[c, UP_TO] = reach
                 seen[c] = call
                 touched += 1
                 continue
@@ -204,7 +208,7 @@ def decide(
                 heads[s] = n
                 n += 1
                 known[c, REACH], known[c, FAR], known[c, LINKED] = -FOREVER, reach, 1
-                known[c, BOUND], known[c, LAST] = data[END, c], s
+                known[c, BOUND], known[c, LAST], known[c, UP_TO] = data[END, c], s, reach
                 seen[c] = call
                 touched += 1
                 continue
@@ -292,6 +296,7 @@ def decide(
                         paths[P_NEXT, p] = p + 1
                 known[m, REACH], known[m, LINKED] = reach, 0
                 far = max(far, reach)
+                known[m, UP_TO] = far
                 if heads[m] >= 0:
                     last = m
                     p = heads[m]
@@ -314,7 +319,8 @@ def decide(
 def reaches(
     n: int, data: Array, alive: Array, prev: Array, after: Array, known: Array, seen: Array, found: Array
 ) -> None:
-    """The latest start of an event that may change the matches of all moments up to each one, and of each one itself.
+    """The latest start of an event that may change the matches of all moments that end no later than each one, of each one
+    itself, and of all up to it in the order of events.
 
     A moment that was linked to what came before it stands for all that reached it: it is told to these here.
     """
@@ -323,14 +329,13 @@ def reaches(
             continue
         here, linked, latest = tail, -1, FOREVER
         while here >= 0:
-            found[0, here] = found[1, here] = FOREVER
+            found[0, here] = found[1, here] = found[2, here] = FOREVER
             if alive[here] and seen[here] >= 0:
-                far, own = known[here, FAR], known[here, REACH]
-                if linked >= 0 and far >= data[START, linked]:
-                    far = max(far, latest)
-                if linked >= 0 and own >= data[START, linked]:
-                    own = max(own, latest)
-                found[0, here], found[1, here] = far, own
+                found[0, here], found[1, here] = known[here, FAR], known[here, REACH]
+                found[2, here] = known[here, UP_TO]
+                for row in range(3):
+                    if linked >= 0 and found[row, here] >= data[START, linked]:
+                        found[row, here] = max(found[row, here], latest)
                 if known[here, LINKED]:
-                    linked, latest = here, far
+                    linked, latest = here, found[0, here]
             here = prev[here]
