@@ -55,7 +55,7 @@ class Listed(Source):
     def has(self, name: str) -> bool:
         return name in self.asides
 
-    def sample(self) -> object:
+    def sample(self, of_rows: bool = False) -> object:
         return "1970-01-01" if self.calendar else 0
 
     def events(self, *_: object) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from rich.console import Console
 
 import augury
 from augury.algebra.sphere import distances_km
+from augury.cli.bench import bench as bench_command
 from augury.knowledge.rdf_files import read_rdf
 from augury.knowledge.rdfs import TYPE, closure
 from augury.model import Change, Event, Iri, Revocation
@@ -464,3 +466,8 @@ def test_what_a_command_leaves_behind_counts() -> None:
     assert used.cpu >= 0.3 and used.jvm == 0 and 50_000_000 < used.held < 10**9
     with pytest.raises(augury.RunError, match="ended with 3: so it is"):
         alone([sys.executable, "-c", "import sys; sys.stderr.write('so it is'); sys.exit(3)"])
+
+
+def test_help_names_every_group() -> None:
+    text = str(bench_command.callback.__doc__)
+    assert all(re.search(rf"\b{name}\b", text) for name in main.GROUPS)

@@ -62,12 +62,87 @@ FOUND = {
             [event("b", 37, 2, id="x")], "prune", [event("b", 43, 1, id="y")],
         ),
     ),
+    "a part is used up by a pair whose own choice depends on pairs that are forgotten": Story(
+        "h(X * 2, 'k') <- ((a(X) SEQ[unrestricted] a(_)) AND a(Z)).5 POLICY chronological by Z.",
+        (
+            [event("a", 10, 1, id="p")], [event("a", 11, 1, id="q")], [event("a", 14, 1, id="r")],
+            [event("a", 19, 1, id="s")], [event("a", 20, 2, id="t")], "prune", [event("a", 21, 1, id="u")],
+        ),
+    ),
+    "the same, saved and restored": Story(
+        "h(X * 2, 'k') <- ((a(X) SEQ[unrestricted] a(_)) AND a(Z)).5 POLICY chronological by Z.",
+        (
+            [event("a", 10, 1, id="p")], [event("a", 11, 1, id="q")], [event("a", 14, 1, id="r")],
+            [event("a", 19, 1, id="s")], [event("a", 20, 2, id="t")], "prune", "save", "prune", "save", [event("a", 21, 1, id="u")],
+        ),
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOUND)
-@pytest.mark.parametrize("lateness", [None, 8])
+@pytest.mark.parametrize("lateness", [None, 0, 8])
 @pytest.mark.parametrize("emit", ["early", "final"])
 def test_what_was_found(name: str, lateness: int | None, emit: str) -> None:
     found = FOUND[name]
     check(Story(found.text, found.actions, found.facts, emit, lateness))  # type: ignore[arg-type]
+
+
+# The longest run of one key may grow and take the place of a shorter one, long after other parts have come.
+REVISED = "l(X) <- c(X).\nl(X) <- a(X)+ PER (X) LONGEST.\n"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "h(X) <- (l(X) SEQ[recent] b).8.",
+        "h(X) <- (l(X) AND[recent] b).8.",
+        "h(X) <- (NOT[recent](k(_)).[l(X), b]).8.",
+        "h(X) <- (l(X) SEQ[chronological] b).8.",
+        "h(X) <- (l(X) AND[chronological] b).8.",
+        "h(X) <- (NOT[chronological](k(_)).[l(X), b]).8.",
+    ],
+)
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_part_whose_choice_vanishes_chooses_anew_after_a_prune(
+    rules: str, held: bool, used: bool, saved: bool
+) -> None:
+    """The earlier candidate is out of reach of what comes, but not of the part that decides anew.
+
+    `used`: another part has taken it already. `held`: a partial match of another rule keeps it in memory.
+    """
+    text = REVISED + rules + ("\nm(X) <- (l(X) SEQ d).2 SEQ f." if held else "")
+    before = [event("c", 10, 1, id="c"), event("d", 11, id="d"), *([event("b", 12, id="p")] if used else [])]
+    after = [event("a", 13, 2, id="x"), event("b", 16, id="q"), event("z", 19, id="z")]
+    pushes = [[one] for one in (*before, *after)]
+    disturbed = ("prune", "save") if saved else ("prune",)
+    assert check(Story(text, (*pushes, *disturbed, [event("a", 20, 2, id="y")]), lateness=0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_event_stays_whose_certain_derivation_is_forgotten_while_another_one_vanishes(saved: bool) -> None:
+    actions = (
+        [event("a", 27, 1, id="a"), event("c", 27, 1, id="c")],
+        [event("b", 31, id="b")],
+        *(("prune", "save") if saved else ("prune",)),
+        [event("a", 36, 1, id="x")],
+    )
+    assert check(Story(REVISED, actions, lateness=0))
+
+
+def test_a_run_that_loses_its_last_event_comes_back_with_an_earlier_end() -> None:
+    text = "l(X) <- c(X).\nl(X) <- (a(X)+).6 PER (X) LONGEST.\ng(Y) <- (NOT[chronological](d).[b, l(Y)]).5."
+    assert check(
+        Story(
+            text,
+            (
+                [event("b", -2, id="b"), event("a", 0, 2, id="a")],
+                [event("c", 1, 1, id="c", start=-1)],
+                [event("a", 6, 2, id="x")],
+                "prune",
+                [Revocation("x")],
+            ),
+            lateness=4,
+        )
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -197,7 +198,7 @@ def check_early(seed: object) -> None:
     program, telling = compiled(chance), write_telling(chance)
     session = program.session(clock="logical", lateness=f"{telling.lateness}s", longest=f"{telling.lasting}s")
     told, often = Told(telling.lateness), chance.choice((0.0, 0.3, 1.0))
-    answer: set[object] = set()
+    answer: set[tuple[Any, ...]] = set()
     for step in telling.steps:
         for change in tell(session, told, step):
             (answer.add if change.op == "insert" else answer.remove)(change.event.content)

@@ -9,7 +9,8 @@ import pytest
 import augury
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.optimiser import push_constants
+from augury.engine.operators.derive import Derived
+from augury.optimiser.push_constants import push_constants
 
 _COLLECTS = {
     "last": "last 3: collect a(K, V)",
@@ -27,7 +28,7 @@ def _rows(copies: int) -> list[dict[str, Any]]:
 def test_ties_are_ordered_without_making_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     event = Circuit.event
-    monkeypatch.setattr(Circuit, "event", lambda self, part: made.append(part) or event(self, part))
+    monkeypatch.setattr(Circuit, "event", lambda self, part: (made.append(part), event(self, part))[1])  # type: ignore[func-returns-value]
     total = {"last": "last(V)", "list": "list(V)", "arg_max": "arg_max(V, V)"}[kind]
     augury.run(f"output r. r(K, {total}) <- x: b(K, _), {_COLLECTS[kind]}.", _rows(3))
     assert not made
@@ -37,7 +38,7 @@ def test_ties_are_ordered_without_making_events(kind: str, monkeypatch: pytest.M
 def test_the_content_of_a_duplicate_is_hashed_once(pushed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[int] = []
     keys = Events._content_keys
-    monkeypatch.setattr(Events, "_content_keys", lambda self, rows: hashed.append(len(rows)) or keys(self, rows))
+    monkeypatch.setattr(Events, "_content_keys", lambda self, rows: (hashed.append(len(rows)), keys(self, rows))[1])  # type: ignore[func-returns-value]
     program = augury.compile("output r. r(K, last(V)) <- b(K, _), last 3: collect a(K, V).")
     counts = {}
     for copies in (2, 4):
@@ -58,7 +59,7 @@ def test_a_chain_of_rules_is_looked_at_rule_by_rule(monkeypatch: pytest.MonkeyPa
     looked: list[object] = []
     names = push_constants.__globals__
     scans = names["_scans"]
-    monkeypatch.setitem(names, "_scans", lambda rule: looked.append(rule) or scans(rule))
+    monkeypatch.setitem(names, "_scans", lambda rule: (looked.append(rule), scans(rule))[1])  # type: ignore[func-returns-value]
     rules = "\n".join(f"e{i + 1}(X) <- e{i}(X)." for i in range(300))
     result = augury.run(f"output e300.\n{rules}", [{"type": "e0", "args": [1], "time": 1}])
     assert [event.type for event in result] == ["e300"]
@@ -90,3 +91,21 @@ def test_an_absolute_difference_bounds_the_state(condition: str) -> None:
 def test_a_lower_bound_on_an_absolute_difference_bounds_nothing() -> None:
     program = augury.compile("output r. r(K) <- a: x(K), b: y(K), abs(end(a) - end(b)) > 30.")
     assert [warning.code for warning in program.warnings] == ["W304"]
+
+
+@pytest.mark.parametrize("count", [40, 300])  # below and beyond the depth at which rows are traced together
+def test_answers_of_a_chain_of_rules_are_traced_rule_by_rule(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[int] = []
+    supports = Derived._first_supports
+
+    def counted(self: Derived, rows: Any) -> Any:
+        traced.append(len(rows))
+        return supports(self, rows)
+
+    monkeypatch.setattr(Derived, "_first_supports", counted)
+    rules = "\n".join(f"e{i + 1}(X) <- e{i}(X)." for i in range(count))
+    events = [{"type": "e0", "args": [i], "time": i, "id": f"i{i}"} for i in range(3)]
+    table = augury.run(rules, events).to_arrow()
+    assert len(traced) <= 6 * count
+    last = [e for e in augury.run(rules, events) if e.type == f"e{count}"]
+    assert table.num_rows == 3 * count and [e.trace for e in last] == [("i0",), ("i1",), ("i2",)]

@@ -6,6 +6,7 @@ o: order(N), s: shipped(N), o before s, {o, s} within 12h   →   o.e < s.s, s.e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from augury.algebra import nodes as n
@@ -320,13 +321,16 @@ def _without_absolute(condition: n.Compare) -> tuple[n.Compare, n.Compare] | Non
         if absolute is None:
             continue
         value, sign = absolute
-        op = {"=": "<=" if sign > 0 else ">="}.get(condition.op, condition.op)
+        op = condition.op
+        if op == "=":
+            op = "<=" if sign > 0 else ">="
         if op not in (("<", "<=") if sign > 0 else (">", ">=")):
             return None
         (inner,) = value.args
         opposite = Apply("-", (Const(0), inner))
+        left, right = condition.left, condition.right
         first, second = (
-            n.Compare(op, *(_replaced(e, value, new) for e in (condition.left, condition.right)), condition.span)
+            replace(condition, op=op, left=_replaced(left, value, new), right=_replaced(right, value, new))
             for new in (inner, opposite)
         )
         return first, second

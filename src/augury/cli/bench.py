@@ -31,7 +31,7 @@ def bench(
 ) -> None:
     """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
 
-    NAME is a group, P, R, V, knowledge, clock, graphs, spaseq, files or extras, or one of them such as P1, R3a, V4 or
+    NAME is a group, P, R, V, knowledge, clock, graphs, spaseq, files, shapes or extras, or one of them such as P1, R3a, V4 or
     latency; all of them where none is named. files10 (ten times the events) and files-spark (on Spark, minutes) are run where they are named.
 
     With --engine spark, CPU of all processes beside what Spark needs without Augury: NAME is batch (or patterns of it,

@@ -93,10 +93,11 @@ def parts_of(circuit: Circuit, table: Table, rows: Array) -> Parts:
         chunks.append((owners, positions, own, maker_id))
     index = {maker_id: i for i, maker_id in enumerate(holders)}
     empty = np.empty(0, np.int64)
-    owner, position, row = (np.concatenate([empty, *(chunk[i] for chunk in chunks)]) for i in range(3))
-    holder = np.repeat([index[chunk[3]] for chunk in chunks], [len(chunk[0]) for chunk in chunks]).astype(np.int64)
-    order = np.lexsort((position, owner)) if len(chunks) > 1 else slice(None)
-    return Parts(np.bincount(owner, minlength=len(rows)), holder[order], row[order], list(holders.values()))
+    owners, positions, own = (np.concatenate([empty, *(chunk[i] for chunk in chunks)]) for i in range(3))
+    sizes = [len(chunk[0]) for chunk in chunks]
+    which = np.repeat([index[chunk[3]] for chunk in chunks], sizes).astype(np.int64)
+    order = np.lexsort((positions, owners)) if len(chunks) > 1 else slice(None)
+    return Parts(np.bincount(owners, minlength=len(rows)), which[order], own[order], list(holders.values()))
 
 
 def _made_alike(circuit: Circuit, table: Table, rows: Array) -> Iterator[tuple[Array, Columns]]:

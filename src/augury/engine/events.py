@@ -118,6 +118,18 @@ class Events(Operator):
         self._forget_equals()
         super().__init__(circuit, (), View(table), "")
 
+    def _forget_equals(self) -> None:
+        self._firsts: Array = NONE
+        self._buckets: Array = _UNUSED
+        self._compared = 0
+        # Numbers among equals of the first `_numbered` rows; hashes of contents, see `_count`.
+        self._numbers: Array = NONE
+        self._numbered = 0
+        self._contents: Array = NONE
+        self._counts: Array = NONE
+        self._content_buckets: Array = _UNUSED
+        self._hashed: Array = np.zeros(0, bool)
+
     def field(self, position: int) -> int:
         return self.out.table.codes[self.used.index(position)]
 
@@ -342,13 +354,6 @@ class Events(Operator):
             self._firsts,
         )
         self._compared = table.n
-
-    def _forget_equals(self) -> None:
-        self._firsts, self._compared, self._buckets = NONE, 0, _UNUSED
-        # Numbers among equals of the first `_numbered` rows; hashes of contents, see `_count`.
-        self._numbers, self._numbered = NONE, 0
-        self._contents, self._counts, self._content_buckets = NONE, NONE, _UNUSED
-        self._hashed = np.zeros(0, bool)
 
     def step(self) -> None:
         pass

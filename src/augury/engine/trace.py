@@ -13,7 +13,7 @@ from augury.columns.column import distinct
 from augury.columns.grouping import spread
 from augury.columns.table import END, Table
 from augury.engine.events import Events
-from augury.engine.operators.base import Part
+from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived
 from augury.entailment import Derivation
 from augury.jit import Array
@@ -137,6 +137,7 @@ class StepCache(Generic[T]):
 
     def __init__(self) -> None:
         self.known: dict[Hashable, list[tuple[tuple[Array, ...], T]]] = {}
+        self.leaves = LeavesCache()
 
     def of(self, columns: tuple[Array, ...], make: Callable[[], T], kind: Hashable = None) -> T:
         made = self.known.setdefault((kind, len(columns), *(len(c) for c in columns)), [])
@@ -152,11 +153,31 @@ class StepCache(Generic[T]):
         """Forgets what it knows once that is much: a step that comes in pieces does not come back to them."""
         if sum(map(len, self.known.values())) >= most:
             self.known.clear()
+            self.leaves = LeavesCache()
+
+
+class LeavesCache:
+    """The input events of derived rows in this step: a rule that reads another's events need not trace these again."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, list[tuple[Array, list[tuple[Array, Leaves]]]]] = {}
+        self.cut_off = 0  # how often a row was deeper than the limit
+
+    def find(self, table: Table, rows: Array) -> list[tuple[Array, Leaves]] | None:
+        for before, leaves in self.known.get(id(table), ()):
+            if len(before) == len(rows) and bool((before == rows).all()):
+                return leaves
+        return None
+
+    def store(self, table: Table, rows: Array, leaves: list[tuple[Array, Leaves]]) -> None:
+        known = self.known.setdefault(id(table), [])
+        if len(known) < 4:
+            known.append((rows, leaves))
 
 
 def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[Traces]) -> Traces:
     """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
-    groups = list(_leaves(circuit, events.out.table, rows, 0))
+    groups = _all_leaves(circuit, events.out.table, rows, cache.leaves)
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
         leaves = groups[0][1]
         plain = [leaf for leaf in leaves if not isinstance(leaf, Many)]
@@ -283,22 +304,63 @@ def _once(owners: Array, items: Array, count: int) -> tuple[Array, Array]:
     return np.bincount(owners[keep], minlength=count), items[keep]
 
 
-def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tuple[Array, Leaves]]:
+def _all_leaves(circuit: Circuit, table: Table, rows: Array, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
+    """As `_leaves`, however long a chain of rules is: of one beyond the limit the lower parts are traced first."""
+    cut_off = cache.cut_off
+    groups = _leaves(circuit, table, rows, 0, cache)
+    if cache.cut_off == cut_off:
+        return groups
+    chain = [(table, rows)]
+    while (below := _only_source(circuit, *chain[-1])) is not None:
+        chain.append(below)
+    for lower in reversed(chain[:: _DEEP // 2]):
+        groups = _leaves(circuit, *lower, 0, cache)
+    return groups
+
+
+def _only_source(circuit: Circuit, table: Table, rows: Array) -> tuple[Table, Array] | None:
+    """What all of some rows are made of, where each is made of one row of one table."""
+    maker = circuit.makers[id(table)]
+    if isinstance(maker, Events):
+        return None
+    ways = [(some, sources) for some, sources in maker.sources(rows) if len(some)]
+    if len(ways) != 1 or len(ways[0][0]) != len(rows) or len(ways[0][1]) != 1:
+        return None
+    ((source, parents, owners),) = ways[0][1]
+    return (source, parents) if owners is None else None
+
+
+def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
     """The input events of rows, in groups that are made alike; rows in none of them are left to be traced one by one."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
         return [(np.arange(len(rows)), [(maker, rows)])]
+    if isinstance(maker, Derived) and (known := cache.find(table, rows)) is not None:
+        return known
+    if depth >= _DEEP:
+        cache.cut_off += 1
+        return []
+    cut_off = cache.cut_off
+    found = _made_of(circuit, maker, rows, depth, cache)
+    if isinstance(maker, Derived) and cache.cut_off == cut_off:
+        cache.store(table, rows, found)
+    return found
+
+
+def _made_of(
+    circuit: Circuit, maker: Operator, rows: Array, depth: int, cache: LeavesCache
+) -> list[tuple[Array, Leaves]]:
     found: list[tuple[Array, Leaves]] = []
-    for some, sources in maker.sources(rows) if depth < _DEEP else ():
+    for some, sources in maker.sources(rows):
         groups: list[tuple[Array, Leaves]] = [(some, [])] if len(some) else []
         for source, parents, owners in sources:
             groups = [
                 (_at(group, own), [*(_leaf(leaf, own, len(group)) for leaf in leaves), *more])
                 for group, leaves in groups
                 for own, more in (
-                    _leaves(circuit, source, _at(parents, group), depth + 1)
+                    _leaves(circuit, source, _at(parents, group), depth + 1, cache)
                     if owners is None
-                    else _several(circuit, source, parents, owners, group, len(rows), depth + 1)
+                    else _several(circuit, source, parents, owners, group, len(rows), depth + 1, cache)
                 )
                 if len(leaves) + len(more) <= _WIDE
             ]
@@ -307,7 +369,14 @@ def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int) -> list[tup
 
 
 def _several(
-    circuit: Circuit, source: Table, parents: Array, owners: Array, group: Array, size: int, depth: int
+    circuit: Circuit,
+    source: Table,
+    parents: Array,
+    owners: Array,
+    group: Array,
+    size: int,
+    depth: int,
+    cache: LeavesCache,
 ) -> list[tuple[Array, Leaves]]:
     """The input events of rows that are made of several rows of a table each, as one column."""
     number = np.full(size, -1, np.int64)
@@ -315,7 +384,7 @@ def _several(
     mine = np.flatnonzero(number[owners] >= 0)
     parents, owners = parents[mine], number[owners[mine]]
     traced, whole = np.zeros(len(parents), bool), Many([])
-    for some, leaves in _leaves(circuit, source, parents, depth):
+    for some, leaves in _leaves(circuit, source, parents, depth, cache):
         traced[some] = True
         for column, leaf in enumerate(leaves):
             one = (

@@ -393,7 +393,7 @@ class Wiring:
             return self._absences(self._join_per(node, left, right, out, shared, where, rule), node, absences, rule)
         keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
         both = self._both(node, left, right, where, keys=keys, shared=shared)
-        one_row = not (gap or absences or changing or _several(node.left) or _several(node.right))
+        one_row = not (gap or absences or changing or _several(node.left) or _several(node.right) or _stretched(node))
         if selection is not None and selection.join is not None and selection.join.suits(node.op) and one_row:
             return selection.join(self.circuit, left, right, out, rule, policy=node.policy, **both).out
         hidden = self._hidden(node, right, rule)
@@ -520,6 +520,11 @@ def _asking(needs: Needs, where: Iterable[Condition]) -> Needs:
 def _several(node: Node) -> bool:
     """Whether several rows may be made of the same events: where facts bind, or branches meet."""
     return any(isinstance(n, Either) for n in walk(node)) or bool(_bound_by_facts(node))
+
+
+def _stretched(node: Join) -> bool:
+    """Whether its parts may be the same events over different intervals: `a AND (@2 AND a)`."""
+    return node.op != "SEQ" and any(isinstance(n, Instant | Every) for n in walk(node))
 
 
 def _bound_by_facts(node: Node) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from augury.algebra.plan import Attribute, Plan, static_calls
 from augury.errors import DataError, counted, nearest
@@ -77,7 +78,8 @@ def with_columns(names: Names, columns: Iterable[str], type: str | None, plan: P
 def _with_column(names: Names, event: str, attribute: str, column: str, type: str | None, plan: Plan | None) -> Names:
     own = [a.name for a in plan.declared.get(event, ())] if plan is not None else []
     if attribute in ROLES and attribute not in own:
-        return replace(names, **{attribute: column}) if event == type else names
+        role: dict[str, Any] = {attribute: column}
+        return replace(names, **role) if event == type else names
     if plan is not None and attribute not in own:
         raise _unknown_attribute(event, attribute, own, plan)
     return replace(names, renamed=(*names.renamed, (event, attribute, column)))

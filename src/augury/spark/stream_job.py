@@ -106,7 +106,9 @@ class StreamJob(FileRun):
         self.spool: Spool | None = None
         self.out = sys.stdout  # a progress line puts its own in place
         task, settings = options.task, options.task.settings
-        saved = {name: getattr(settings, name) or options.saved.get(name) for name in ("clock", "time_unit")}
+        saved: dict[str, Any] = {
+            name: getattr(settings, name) or options.saved.get(name) for name in ("clock", "time_unit")
+        }
         settings = replace(settings, **saved)
         task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
         super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)

@@ -20,10 +20,13 @@ from augury.columns.table import END, LEFT, RIGHT, START, Table
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import Join, joined
 from augury.engine.operators.map import Map
+from augury.jit import Array
 from augury.model import OrderKey, order_key
+from augury.optimiser.implied_bounds import FAR
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
 
 Key = tuple[Any, ...]
 
@@ -92,6 +95,14 @@ class ChoosingJoin(Join):
     def suits(cls, op: str) -> bool:
         """Whether it can choose for a binary operator."""
         return True
+
+    def wants(self, port: int, horizon: Horizon) -> Array | None:
+        """A part chooses anew as long as its choice may vanish or a better one may appear, however long ago it came itself:
+        until then its candidates are needed, and what is used up of them."""
+        table, back = self.inputs[port].table, self.reach(port, horizon)
+        if back <= -FAR:
+            return np.ones(table.n, bool)
+        return table.data[END, : table.n] >= horizon.since[id(self.out.table)] + back
 
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.inputs[side].table
@@ -207,7 +218,11 @@ class Choose(Chooser):
         super().rebuild()
         self.clear()
         self.seen = [0]
-        self.decide([], [c for row in self.gains(0).tolist() if (c := self.candidate(row)) is not None])
+        self.resume([c for row in self.gains(0).tolist() if (c := self.candidate(row)) is not None])
+
+    def resume(self, candidates: list[Candidate]) -> None:
+        """Goes on from the candidates that are held, and from the choices among them in its table."""
+        self.decide([], candidates)
 
 
 class Agree(Map):

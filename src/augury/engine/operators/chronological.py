@@ -365,14 +365,7 @@ class ChooseChronological(Choose):
             later = self.by_later[candidate.side, candidate.later]
             later.candidates.remove(candidate)
             touched.append(later)
-        for candidate in come:
-            key = (candidate.side, candidate.later)
-            if key not in self.by_later:
-                self.by_later[key] = _Later(candidate.later, candidate.side)
-                insort(self.queue, self.by_later[key])
-            later = self.by_later[key]
-            later.candidates.append(candidate)
-            touched.append(later)
+        touched.extend(self.enter(candidate) for candidate in come)
         if not touched:
             return set(), set()
         at = bisect_left(self.queue, min(touched))
@@ -391,14 +384,40 @@ class ChooseChronological(Choose):
         now = {c.row for later in self.queue[at:] for c in later.taken}
         return now - before.keys(), before.keys() - now
 
+    def enter(self, candidate: Candidate) -> _Later:
+        """Adds a candidate to those of its later part."""
+        key = (candidate.side, candidate.later)
+        if key not in self.by_later:
+            self.by_later[key] = _Later(candidate.later, candidate.side)
+            insort(self.queue, self.by_later[key])
+        self.by_later[key].candidates.append(candidate)
+        return self.by_later[key]
+
+    def resume(self, candidates: list[Candidate]) -> None:
+        """Reads the choices from its table: deciding again needs pairs that may be forgotten, and those before them."""
+        for candidate in candidates:
+            self.enter(candidate)
+        out = self.out.table
+        for row in out.data[LEFT, out.standing()].tolist():
+            chosen = self.candidates[row]
+            if chosen is not None:
+                self.used |= self.by_later[chosen.side, chosen.later].take(chosen)
+
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """What was used up stays so while it could be taken again."""
-        table = self.inputs[0].table
+        """What was used up stays so while it could be taken again: by a part that comes, or by one that decides anew."""
+        table, pairs = self.inputs[0].table, self.join.out.table
+        undecided = pairs.stands() & (pairs.data[END, : pairs.n] >= horizon.since[id(table)])
         least = FAR
-        for view in self.join.inputs:
-            ends = view.table.data[END, : view.table.n][horizon.wanted(view.table)]
-            least = min(least, int(ends.min(initial=FAR)))
+        for field, view in zip((LEFT, RIGHT), self.join.inputs, strict=False):
+            wanted = horizon.wanted(view.table)
+            wanted[pairs.data[field, : pairs.n][undecided]] = True
+            least = min(least, int(view.table.data[END, : view.table.n][wanted].min(initial=FAR)))
         return table.data[END, : table.n] >= least
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        """A candidate that is kept keeps the choice of it."""
+        table = self.out.table
+        keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
 
 
 class _Later:
@@ -414,6 +433,12 @@ class _Later:
         if self.occurrence.parts == other.occurrence.parts:
             return self.side < other.side
         return self.occurrence < other.occurrence
+
+    def take(self, candidate: Candidate) -> set[tuple[int, Occurrence]]:
+        """Adds a row of the pair that is taken; what it uses up."""
+        self.taken.append(candidate)
+        self.uses = {(self.side, self.occurrence), (1 - self.side, candidate.earlier)}
+        return self.uses
 
     def decide(self, choose: ChooseChronological) -> None:
         """The first candidate that is not used up, by its start; both are used up then, each in its role."""
@@ -432,6 +457,5 @@ class _Later:
             best = max(ties.values())
             level = {o: cs for o, cs in level.items() if ties[o] == best}
         chosen = min(level, key=lambda o: (o.end, o.order)) if len(level) > 1 else next(iter(level))
-        self.taken = level[chosen]
-        self.uses = {(self.side, self.occurrence), (1 - self.side, chosen)}
-        choose.used |= self.uses
+        for candidate in level[chosen]:
+            choose.used |= self.take(candidate)

@@ -139,6 +139,8 @@ class Derived(Operator):
 
     def grounded(self, event: int) -> bool:
         """Whether a derivation is left that rests on lower ranks only."""
+        if event in self.kept_inputs:
+            return True
         rank = self.out.table.data[RANK, event]
         return any(links.child.data[RANK, row] < rank for links in self.supports for row in links.of(event))
 
@@ -168,6 +170,7 @@ class Derived(Operator):
             child = links.child
             rows = child.data[RIGHT, : child.n][child.stands()]
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
+        self.counts[_COUNT, list(self.kept_inputs)] += 1  # a derivation that is certain, and forgotten
         self.buckets = marked_buckets(table.live)
         self.used = table.live
         hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
@@ -196,6 +199,16 @@ class Derived(Operator):
         found[found == FAR] = -FAR  # its derivation is certain, and forgotten
         found[list(self.kept_inputs)] = -FAR
         return np.maximum(found, table.data[END, : table.n])
+
+    def may_fall(self, since: Mapping[int, int]) -> Array:
+        """Which events have a derivation that may still vanish."""
+        mask = np.zeros(self.out.table.n, bool)
+        for links in self.supports:
+            child, body = links.child, self.circuit.maker(links.child).inputs[0].table
+            rows = child.standing()
+            rows = rows[body.data[END, child.data[LEFT, rows]] >= since[id(body)]]
+            mask[child.data[RIGHT, rows]] = True
+        return mask
 
     def held_back(self, horizon: Horizon) -> tuple[Array, int]:
         """Which events are not final yet, though they end before the frontier; and up to which end others are."""
@@ -409,13 +422,12 @@ class Derive(Operator):
         return super().unsettled(since, frontier) - self.delay
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
-        """A derivation that is certain is not looked at again."""
+        """A derivation that is certain is not looked at again, unless another one of its event may vanish."""
         table, events = self.out.table, self.events.out.table
         kept = table.stands()
-        if frontier is not None:
-            body = self.inputs[0].table  # what was chosen may be chosen no longer, however long ago it ended
-            changes = body.data[END, table.data[LEFT, : table.n]] >= since[id(body)]
-            kept &= changes | (events.data[END, table.data[RIGHT, : table.n]] > frontier)
+        if frontier is not None:  # what was chosen may be chosen no longer, however long ago it ended
+            changes = self.events.may_fall(since) | (events.data[END, : events.n] > frontier)
+            kept &= changes[table.data[RIGHT, : table.n]]
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
 

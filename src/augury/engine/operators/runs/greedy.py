@@ -589,6 +589,8 @@ class Greedy(Edges):
         far, own = self._unsettled(self.begins_from(since[id(table)], self.circuit))
         open_rows = rows[own[out.data[LEFT, rows]]]
         ends = out.data[END, open_rows]
+        # Where the last event of a match may go, a shorter match takes its place.
+        ends = np.where(ends >= since[id(table)], table.data[END, out.data[LEFT, open_rows]], ends)
         if self.skip >= 0:  # another match of one of these may let others begin that were left out before
             ends = np.concatenate([ends, table.data[END, : table.n][far & (self.begins[: table.n] != 0)]])
         return min(least, int(ends.min())) if len(ends) else least
