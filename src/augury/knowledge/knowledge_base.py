@@ -166,12 +166,12 @@ class Knowledge:
 
     # Housekeeping
 
-    def tidy(self, foreign: int = _FOREIGN) -> None:
+    def tidy(self, foreign: int | None = None) -> None:
         """Between questions: what has grown too large is forgotten, such as values beyond so many that no fact has."""
         self._recode()
         if self.solver.size > _TABLED:
             self.solver.forget()
-        if self.words.n > 2 * self._kept_words + foreign:
+        if self.words.n > 2 * self._kept_words + (_FOREIGN if foreign is None else foreign):
             self._forget_values()
 
     def _forget_values(self) -> None:
