@@ -68,8 +68,11 @@ class Timelines:
             self.places = grown(self.places, capacity(rows), self.places.shape[1], -1)
 
     def known(self, rows: Array) -> Array:
-        """Which facts have a timeline."""
-        return self.places[k.FIRST, rows] >= 0
+        """Which facts have a timeline. There is room for those only that have been changed."""
+        known = np.zeros(len(rows), bool)
+        inside = rows < self.places.shape[1]
+        known[inside] = self.places[k.FIRST, rows[inside]] >= 0
+        return known
 
     def apply(
         self,
