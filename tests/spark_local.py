@@ -370,13 +370,13 @@ class Local:
         return told
 
     def frontier(self, greatest: int | None, lateness: int) -> int | None:
-        """What the watermark says, which Spark keeps in milliseconds, and from the epoch on."""
+        """What the watermark says, which Spark keeps in milliseconds, and from the epoch on; ticks are shifted."""
         if greatest is None:
             return None
         if self.pipeline.clock.kind == "timestamp":
             watermark = greatest // 1000 - lateness // 1000
             return watermark * 1000 - 1 if watermark > 0 else None
-        return greatest - lateness - 1
+        return greatest - lateness - 1 if greatest - lateness + stream.SHIFT > 0 else None
 
     def in_time(self, batches: Sequence[Sequence[HistoryItem]], lateness: int) -> tuple[list[list[HistoryItem]], list[HistoryItem]]:  # fmt: skip
         """What of each batch is not late, and what is: behind the watermark that earlier batches have set."""

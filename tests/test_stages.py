@@ -167,8 +167,10 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
     standing = found.standing()
     items = [i for batch in kept for i in batch]
     expected_now, last_frontier = told.reference(local, items, None), found.frontiers[-1]
-    if emit == "final" and last_frontier is not None:  # there are windows by the clock up to the last event
-        expected_now = {content: e for content, e in expected_now.items() if e.end <= last_frontier}
+    if emit == "final":  # there are windows by the clock up to the last event
+        expected_now = {
+            content: e for content, e in expected_now.items() if last_frontier is not None and e.end <= last_frontier
+        }
     same(standing, expected_now)
     well_formed((c.event for c in found.changes), local.history)
     spread = stages(local.plan_of_all, local.pipeline.longest, False)
