@@ -22,7 +22,7 @@ from augury.knowledge.databases import Database
 from augury.limits import Limits
 from augury.sources import Reader, Skipped, SourceFile, bounded
 from augury.sources.blocks import blocks
-from augury.sources.bounded import BoundedStream, Bounds
+from augury.sources.bounded import BoundedStream, ReadLimits
 from tests.commands import run
 
 PROGRAM = augury.compile("event a(x: string).\nr(X) <- a(X).")
@@ -81,7 +81,7 @@ def test_lines_around_the_limit(seed: int) -> None:
         b"x" * rng.choice([0, 1, most - 1, most, most + 1, 3 * most, 10 * most]) for _ in range(rng.randint(0, 30))
     ]
     data = b"\n".join(lines) + (b"\n" if rng.random() < 0.5 else b"")
-    bounds = Bounds("x", Limits(line=most))
+    bounds = ReadLimits("x", Limits(line=most))
     found: dict[int, bytes | None] = {}
     for block in blocks(BoundedStream(io.BytesIO(data), bounds), size=rng.choice([1, 7, 100, 5000])):
         given = [None] if block.too_long else block.data.removesuffix(b"\n").split(b"\n")

@@ -26,7 +26,7 @@ _LEAST = 4  # the room of a new segment
 
 
 @dataclass(frozen=True)
-class Within:
+class RangeSummary:
     """What windows have inside: how many rows, the first and the last row, sums, and the rows with the greatest values.
 
     A row is -1 where there is none. `shared` says of the first and the last row whether another one in the window has the
@@ -95,7 +95,7 @@ class RunningTotals:
             self.running, self.tree,
         )  # fmt: skip
 
-    def within(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Within:
+    def within(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> RangeSummary:
         """What lies between two fields of rows of another table, with the keys that these have; with `most`, the last so many."""
         count, group = len(rows), self._groups(rows, table, keys)
         counts, edges, cut = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty(count, np.uint8)
@@ -108,7 +108,7 @@ class RunningTotals:
         alike = np.zeros(best.shape, bool)
         for number, one in enumerate(best):
             alike[number] = self._shared(one, 1, edges[1]) | self._shared(one, -1, edges[0])
-        return Within(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
+        return RangeSummary(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
 
     def tied(self, rows: Array) -> tuple[Array, Array]:
         """The rows of the key of each row that have its times, one row after the other, and how many there are."""

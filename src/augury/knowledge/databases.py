@@ -19,7 +19,7 @@ import pyarrow as pa
 from augury.clock import show_duration
 from augury.errors import DataError, RunError, nearest
 from augury.limits import NO_LIMITS, QUERY_TIME, Limits, memory_left
-from augury.sources.bounded import Bounds
+from augury.sources.bounded import ReadLimits
 from augury.sources.cells import Cells
 from augury.sources.parquet import sheet_of
 from augury.sources.python_cells import PlainCells
@@ -181,7 +181,7 @@ def _check_size(size: int, place: str, limits: Limits) -> None:
     """Refuses to fetch more rows than the limits or the memory allow."""
     if limits.bytes is not None and size > limits.bytes:
         raise DataError(f"the query gives more than {limits.bytes:,} bytes", place, "--limit bytes=…")
-    Bounds(place).check()
+    ReadLimits(place).check()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ _PIECE = 1 << 23
 _LEAST = 100 << 20  # bytes of memory without which the system would end the process
 
 
-class Bounds:
+class ReadLimits:
     """The limits of reading one source."""
 
     def __init__(self, place: str, limits: Limits = NO_LIMITS) -> None:
@@ -35,7 +35,7 @@ class Bounds:
 class BoundedStream:
     """The bytes of a file or of standard input. `packed` is its size, where they are unpacked from it."""
 
-    def __init__(self, stream: Any, bounds: Bounds, packed: int | None = None) -> None:
+    def __init__(self, stream: Any, bounds: ReadLimits, packed: int | None = None) -> None:
         self.stream, self.bounds = stream, bounds
         self.live = getattr(stream, "live", False)
         self.longest_line = bounds.limits.line or LINE  # bytes of a line at most

@@ -17,7 +17,7 @@ from augury.algebra.plan import Plan
 from augury.errors import DataError
 from augury.limits import NO_LIMITS, Limits
 from augury.sources import csv, jsonl, named_graphs, parquet
-from augury.sources.bounded import BoundedStream, Bounds, packed_size
+from augury.sources.bounded import BoundedStream, ReadLimits, packed_size
 from augury.sources.heading import NAMES, Names, with_columns
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -166,7 +166,7 @@ class SourceFile:
     def parts(self, plan: Plan | None = None, limits: Limits = NO_LIMITS) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
-            bounds = Bounds(file.place, limits)
+            bounds = ReadLimits(file.place, limits)
             try:
                 for part in file._read(plan, bounds):
                     yield part
@@ -175,7 +175,7 @@ class SourceFile:
             except (OSError, pa.ArrowException) as error:
                 raise file._unreadable(error) from None
 
-    def _read(self, plan: Plan | None, bounds: Bounds) -> Iterator[Sheet | Items]:
+    def _read(self, plan: Plan | None, bounds: ReadLimits) -> Iterator[Sheet | Items]:
         with self._opened(bounds) as stream:
             form = FORMATS[self.form(stream.peek(8)) if self.path == "-" else self.form()]
             if form.binary and (self.path == "-" or self.compression):  # it wants to be looked at from both ends
@@ -190,7 +190,7 @@ class SourceFile:
         hint = f"is it {self.compression}, and whole?" if self.compression else ""
         return DataError(f"cannot be read: {said}", self.place, hint)
 
-    def _opened(self, bounds: Bounds) -> Any:
+    def _opened(self, bounds: ReadLimits) -> Any:
         """The bytes of a file, unpacked."""
         if self.path == "-":
             return BoundedStream(_Input(self.live), bounds)

@@ -19,7 +19,7 @@ from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
 from augury.columns.dictionary import NULL
 from augury.columns.frame import Frame, View, frame_of
-from augury.columns.running_totals import RunningTotals, Within
+from augury.columns.running_totals import RangeSummary, RunningTotals
 from augury.columns.table import RANK, Index, Table
 from augury.columns.unique import unique, unique_inverse
 from augury.engine.operators.column_totals import Values, to_even
@@ -237,7 +237,7 @@ class RangeTotals:
             found[total.name][nothing] = self.circuit.context.encode(of_nothing(total.aggregate.function))
         return Ranged(within.counts, sure | nothing, found, within.edges)
 
-    def _total(self, total: Total, within: Within) -> tuple[Array, Array]:
+    def _total(self, total: Total, within: RangeSummary) -> tuple[Array, Array]:
         function, (value, by) = total.aggregate.function, _arguments(total)
         flags, mask = within.sums[self.layout.flags[by]], (1 << _BITS) - 1
         there, floats = within.counts - (flags & mask), (flags >> _BITS) & mask
