@@ -27,7 +27,7 @@ check: setup ## lint, format and types
 	@$(PY) -m mypy
 
 fuzz: setup ## the property tests, many more examples
-	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/test_laws.py tests/test_print.py tests/test_equations.py tests/test_differential.py tests/test_disturbances.py
+	@AUGURY_FUZZ=1 $(PY) -m pytest -n 2 tests/differential/test_laws.py tests/unit/test_print.py tests/differential/test_equations.py tests/differential/test_differential.py tests/differential/test_disturbances.py
 
 bench: setup ## measure the engine (make bench ARGS="P1 latency" for some of it)
 	@.venv/bin/augury bench $(ARGS)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 from bench.counts import sequences
 from bench.streams import KINDS, SEED, Stream, abcd
 from bench.workload import pa

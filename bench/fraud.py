@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 
 import augury
-from augury.jit import HOT, count_work
+from augury.core.jit import HOT, count_work
 from bench.measure import Settings
 from bench.rows import Row
 from bench.streams import SEED, Floats, Ints

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.sparql_algebra import Pattern, needs
-from augury.graphs.dataset import Dataset
-from augury.graphs.graph_texts import Triples, read
+from augury.core.jit import HOT, count_work
+from augury.core.model import Iri
+from augury.graphs.dataset import GraphDataset
+from augury.graphs.graph_texts import EventTriples, read
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import solutions
-from augury.jit import HOT, count_work
 from augury.language.spaseq.sparql_parser import read_pattern
-from augury.model import Iri
 from bench.measure import Settings, best
 from bench.rows import THROUGHPUT, Row
 from bench.streams import SEED, Ints
@@ -115,13 +115,13 @@ def solving(settings: Settings) -> Iterator[Row]:
     triples = read(quotes.n_triples, terms).triples
     for name, text in PATTERNS.items():
         pattern = pattern_of(text)
-        cpu, found = best(partial(_solved, pattern, triples, terms, Dataset()), settings.repeat)
+        cpu, found = best(partial(_solved, pattern, triples, terms, GraphDataset()), settings.repeat)
         rate = len(quotes) / max(cpu, 1e-9) / 1000
         goal = None if name == "with arithmetic" else SOLVE_GOAL
         yield Row("solutions", name, "Augury", rate, THROUGHPUT, len(quotes), found, quotes.expected(name), least=goal)
 
 
-def _solved(pattern: Pattern, triples: Triples, terms: Terms, dataset: Dataset) -> int:
+def _solved(pattern: Pattern, triples: EventTriples, terms: Terms, dataset: GraphDataset) -> int:
     return len(solutions(pattern, triples, terms, dataset))
 
 
@@ -148,7 +148,7 @@ def static(settings: Settings) -> Iterator[Row]:
         least = least or micro
 
 
-def knowledge(count: int, terms: Terms) -> Dataset:
+def knowledge(count: int, terms: Terms) -> GraphDataset:
     """A graph with the sector of each share, and links between things of which no event speaks."""
     random = np.random.default_rng(SEED)
     lines = [f"<{SPACE}share{s}> <{SPACE}sector> <{SPACE}sector{s % SECTORS}> .\n" for s in range(SHARES)]
@@ -164,7 +164,7 @@ def knowledge(count: int, terms: Terms) -> Dataset:
         for s, p, o in zip(subject.tolist(), predicate.tolist(), object.tolist(), strict=True)
     ]
     t = read(lines, terms).triples
-    return Dataset.of(t.subject, t.predicate, t.object, np.full(len(t), terms.number(Iri(GRAPH))), terms)
+    return GraphDataset.of(t.subject, t.predicate, t.object, np.full(len(t), terms.number(Iri(GRAPH))), terms)
 
 
 EXPERIMENTS = {"texts": reading, "solutions": solving, "dataset": static}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import augury
 from augury.algebra.sphere import distances_km
-from augury.knowledge.near import Near
+from augury.knowledge.near import PointIndex
 from bench import reachability, state, triples
 from bench.measure import Settings, Steady, best, steady
 from bench.paper_r import HEADER
@@ -235,7 +235,7 @@ def near(settings: Settings) -> Iterator[Row]:
     rate = work.events / took.cpu / 1000
     rng = np.random.default_rng(SEED)
     at, (lat, lon) = places(stations, rng), places(work.events, rng)
-    index = Near(*at)
+    index = PointIndex(*at)
     cpu, found = best(lambda: len(index.within(lat, lon, KM, True)[0]), settings.repeat)
     yield Row("near", case, "index alone", work.events / cpu / 1000, THROUGHPUT, work.events, found, work.expected)
     yield Row("near", case, "rule", rate, THROUGHPUT, work.events, took.answers, work.expected, note=before(took))

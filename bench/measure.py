@@ -13,8 +13,8 @@ from time import process_time
 from typing import Any, Protocol, TypeVar, cast
 
 import augury
-from augury.jit import HOT, count_work
-from augury.model import Change
+from augury.core.jit import HOT, count_work
+from augury.core.model import Change
 from bench.workload import Revoke, Tables, Workload
 
 WARM_SHARE = 10  # the warm-up takes the first tenth of the steps

@@ -16,7 +16,7 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import TypeVar
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 
 _PROC = Path("/proc")
 _SAMPLE = 0.2  # seconds between two looks at the memory

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import augury
-from augury.jit import HOT, count_work
+from augury.core.jit import HOT, count_work
 from bench.measure import Settings, timed
 from bench.rows import Row
 

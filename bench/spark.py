@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.spark import detect, detect_stream
 from augury.spark.failures import user_errors
 from augury.spark.starting import open_session

@@ -16,9 +16,9 @@ import numpy as np
 
 import augury
 from augury.algebra.sparql_algebra import ALL
+from augury.core.jit import HOT, count_work
 from augury.graphs.graph_texts import read
 from augury.graphs.rdf_terms import Terms
-from augury.jit import HOT, count_work
 from bench.measure import Settings, best, clocked
 from bench.rows import THROUGHPUT, Row
 from bench.streams import SEED, Floats, Ints
@@ -206,8 +206,8 @@ def _answered(session: Any, steps: Sequence[Mapping[str, Any]]) -> int:
 
 @lru_cache(maxsize=1)
 def _companies(size: int) -> Any:
-    from augury.knowledge.rdf import Triples
-    from augury.model import Iri, Value
+    from augury.core.model import Iri, Value
+    from augury.knowledge.rdf import RdfTriples
 
     names = [Iri(f"{SPACE}company{i}") for i in range(size - 1)]
     terms: list[Value] = [
@@ -220,7 +220,7 @@ def _companies(size: int) -> Any:
     subject = np.r_[0, np.arange(3, 3 + size - 1)].astype(np.int32)
     object = np.arange(3 + size - 1, 3 + 2 * size - 1).astype(np.int32)
     rows = (subject, np.full(size, 1, np.int32), object, np.full(size, 2, np.int32))
-    return augury.rdf(Triples(terms, *rows), entailment=False)
+    return augury.rdf(RdfTriples(terms, *rows), entailment=False)
 
 
 def repetition(settings: Settings) -> Iterator[Row]:

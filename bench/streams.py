@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augury.model import Event
+from augury.core.model import Event
 
 WINDOW = 1000  # the events of one key of abcd and kleene lie closer together than this
 BEGIN = 1_000_000

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import augury
-from augury.jit import HOT, count_work
-from augury.model import Iri
+from augury.core.jit import HOT, count_work
+from augury.core.model import Iri
 from bench import script
 from bench.measure import Settings, best
 from bench.rows import Row

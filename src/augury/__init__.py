@@ -1,8 +1,7 @@
 """Augury: complex event processing with knowledge."""
 
 from augury.algebra.register import aggregate, function
-from augury.engine.session import Session
-from augury.errors import (
+from augury.core.errors import (
     AuguryError,
     CallbackErrors,
     DataError,
@@ -12,9 +11,10 @@ from augury.errors import (
     SnapshotError,
     UnusableError,
 )
+from augury.core.model import Change, Event, Fact, Iri, Revocation, Term
+from augury.engine.session import Session
 from augury.knowledge.graphs import rdf
 from augury.knowledge.timeline import Statement
-from augury.model import Change, Event, Fact, Iri, Revocation, Term
 from augury.program import Program, compile
 from augury.run import Result, run
 from augury.sources import read

@@ -14,8 +14,8 @@ from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import Policy
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
-from augury.clock import Kind
-from augury.errors import (
+from augury.core.clock import Kind
+from augury.core.errors import (
     NOWHERE,
     DataError,
     Diagnostic,
@@ -36,7 +36,7 @@ from augury.language.rules.translate import read_policy, translate
 from augury.language.spaseq.graph_atoms import graph_atoms
 from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
-from augury.optimiser import optimise
+from augury.planner import optimise
 from augury.queries.lower import lowered
 
 
@@ -103,7 +103,7 @@ class Compiled:
             plan = replace(plan, declared={**declared_by(in_order), **plan.declared})
             check(plan, findings)
             check_subjects(plan, findings, facts)
-        has_rules = any(isinstance(x, s.EventRule) for m in modules for x in m.statements)
+        has_rules = any(isinstance(x, s.RuleStatement) for m in modules for x in m.statements)
         if not findings.errors and not has_rules and not queries:
             where = modules[-1].span if modules else NOWHERE
             findings.add(
@@ -167,9 +167,9 @@ class Compiled:
         last = sum(rule.type == gone.type for rule in self.plan.rules) == 1
 
         def kept(statement: s.Statement) -> s.Statement | None:
-            if isinstance(statement, s.EventRule) and statement.label == label:
+            if isinstance(statement, s.RuleStatement) and statement.label == label:
                 return None
-            if isinstance(statement, s.Output) and last:  # what no rule derives is no output
+            if isinstance(statement, s.OutputDecl) and last:  # what no rule derives is no output
                 names = tuple(n for n in statement.names if n.text != gone.type)
                 return replace(statement, names=names) if names else None
             return statement
@@ -185,7 +185,7 @@ class Compiled:
         labels = {(rule.span.source.name, rule.span.start): rule.label for rule in self.plan.rules}
 
         def labelled(statement: s.Statement) -> s.Statement:
-            if isinstance(statement, s.EventRule):
+            if isinstance(statement, s.RuleStatement):
                 span = statement.span
                 return replace(statement, label=labels.get((span.source.name, span.start), statement.label))
             return statement

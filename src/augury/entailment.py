@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from augury.algebra.matching import Proof
-from augury.model import Change, Event, HistoryItem, OrderKey, order_key
+from augury.core.model import Change, Event, HistoryItem, OrderKey, order_key
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,23 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
 from augury.algebra.stages import needed
-from augury.clock import Clock
 from augury.compiled import check_clock
+from augury.core.clock import Clock
+from augury.core.errors import DataError, RunError, counted
+from augury.core.model import Event, HistoryItem
+from augury.core.standing import Counts, accepted_and_repeated, admitted
 from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.entailment import Model, Replay
-from augury.errors import DataError, RunError, counted
 from augury.knowledge.facts import Facts, without_facts
 from augury.knowledge.graphs import Graphs, read_facts
 from augury.language.rules.show import Printer
 from augury.language.rules.symbols import unregistered
-from augury.meaning import evaluate, replay, static_graphs
-from augury.model import Event, HistoryItem
 from augury.notation import show_event
+from augury.reference import evaluate, replay, static_graphs
 from augury.settings import Task
 from augury.sources import History, Reader, Skipped
-from augury.standing import Counts, accepted_and_repeated, admitted
 from augury.terminal import say, warn, working
 
 
@@ -150,7 +150,7 @@ class Job:
             say(str(counts))
 
 
-class Follower:
+class InputFollower:
     """A session that is fed by standard input while its events come."""
 
     def __init__(self, task: Task) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.nodes import Clause
 from augury.algebra.terms import Build, Const, Expr
-from augury.clock import Clock
-from augury.errors import DataError, Findings, Source
+from augury.core.clock import Clock
+from augury.core.errors import DataError, Findings, Source
+from augury.core.model import Event, HistoryItem, Revocation, Term, Value, show_value
 from augury.language.rules.read import read
 from augury.language.rules.translate import translate
-from augury.model import Event, HistoryItem, Revocation, Term, Value, show_value
 
 _EVENT = re.compile(
     r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",

@@ -9,8 +9,8 @@ from typing import Any
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
-from augury.clock import Clock
 from augury.compiled import Compiled, source_of
+from augury.core.clock import Clock
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.explain.plans import explain

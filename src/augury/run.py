@@ -13,18 +13,18 @@ import numpy as np
 from augury import sinks
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
-from augury.clock import Clock, Kind
 from augury.compiled import Compiled, check_clock
+from augury.core.clock import Clock, Kind
+from augury.core.errors import RunError, counted, too_deep
+from augury.core.model import Event, Fact, Revocation, on_calendar
+from augury.core.time_units import TimeUnit
 from augury.engine import batch
 from augury.engine.changes import Detected
 from augury.engine.scenes import scene_of
 from augury.entailment import Model
-from augury.errors import RunError, counted, too_deep
 from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
-from augury.meaning import evaluate, static_graphs
-from augury.model import Event, Fact, Revocation, on_calendar
 from augury.pictures import (
     Explanation,
     Picture,
@@ -37,10 +37,10 @@ from augury.pictures import (
     timeline,
 )
 from augury.program import Program, compile
+from augury.reference import evaluate, static_graphs
 from augury.settings import Settings
 from augury.sinks.names import attribute_names
 from augury.sources import Reader, Skipped, SourceFile, read_history
-from augury.time_units import TimeUnit
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from augury.algebra.plan import Plan
-from augury.clock import SECOND, Clock, Kind, TimePoint, number_of, read_duration, time_zone
 from augury.compiled import Compiled
-from augury.errors import DataError, RunError, brief
-from augury.knowledge.graphs import Graph
-from augury.limits import NO_LIMITS, Limits
-from augury.model import MAX_INT
+from augury.core.clock import SECOND, Clock, Kind, TimePoint, number_of, read_duration, time_zone
+from augury.core.errors import DataError, RunError, brief
+from augury.core.limits import NO_LIMITS, Limits
+from augury.core.model import MAX_INT
+from augury.core.time_units import NAMES, TIME_UNITS, UNCLEAR, TimeUnit, likely_unit
+from augury.knowledge.graphs import RdfGraph
 from augury.sources import OnError, SourceFile
-from augury.time_units import NAMES, TIME_UNITS, UNCLEAR, TimeUnit, likely_unit
 
 _LONGEST_TEXT = 1000  # characters of a duration
 Emit = Literal["early", "final"]
@@ -70,7 +70,7 @@ class Task:
     program: Compiled
     events: tuple[SourceFile, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()  # names of predicates, and where their facts are
-    graphs: tuple[Graph, ...] = ()
+    graphs: tuple[RdfGraph, ...] = ()
     settings: Settings = field(default=Settings())
 
     @property

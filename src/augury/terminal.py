@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from augury.errors import Diagnostic, visible
+from augury.core.errors import Diagnostic, visible
 
 if TYPE_CHECKING:
     from rich.status import Status

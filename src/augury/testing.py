@@ -28,17 +28,17 @@ from typing import Any, TypeAlias
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import stream_of
 from augury.algebra.scalar import Function
-from augury.clock import SECOND, Clock
+from augury.core.clock import SECOND, Clock
+from augury.core.errors import DataError, Source, misspelt
+from augury.core.model import Event, HistoryItem, OrderKey
 from augury.engine import batch
-from augury.errors import DataError, Source, misspelt
 from augury.knowledge.facts import Facts, facts_from
 from augury.knowledge.graphs import Graphs
-from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf import RdfTriples
 from augury.knowledge.rdf_files import read_rdf
-from augury.meaning import evaluate, replay, static_graphs, triple_lines
-from augury.model import Event, HistoryItem, OrderKey
 from augury.notation import read_event, show_event
 from augury.program import Program
+from augury.reference import evaluate, replay, static_graphs, triple_lines
 from augury.settings import length
 from augury.sources import Skipped, item_from
 
@@ -138,7 +138,7 @@ class Case:
             assert found == wanted, _difference("changes", wanted, found)
 
 
-def _trig(text: str) -> Triples:
+def _trig(text: str) -> RdfTriples:
     """The graphs of a case: TriG, as Turtle is, too."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.trig"

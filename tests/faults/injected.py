@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 import augury
+from augury.core.errors import AuguryError, UnusableError
+from augury.core.model import Event, Revocation
 from augury.engine import atomic
 from augury.engine.changes import Changes
 from augury.engine.session import Session
-from augury.errors import AuguryError, UnusableError
-from augury.model import Event, Revocation
-from tests.test_memory import PROGRAMS
+from tests.unit.test_memory import PROGRAMS
 
 _ENGINE = tuple(
-    str(Path(augury.__file__).parent / folder) for folder in ("engine", "columns", "knowledge", "algebra", "graphs")
+    str(Path(augury.__file__).parent / folder) for folder in ("engine", "storage", "knowledge", "algebra", "graphs")
 )
 _LOCKS = ("__enter__", "__exit__", "_leave", "step", "stepped", "_alone")  # of a session: what is taken is given back
 _AFTER = ("session.py", "atomic.py", "callbacks.py", "changes.py", "table.py", "circuit.py")  # of a step that counts
@@ -128,19 +128,19 @@ class Allocations:
 @contextmanager
 def while_undone(fault: Lines) -> Iterator[None]:
     """Arms a second fault whenever a step begins to be undone."""
-    usual = atomic.Step.undo
+    usual = atomic.StepTransaction.undo
 
-    def undo(step: atomic.Step) -> None:
+    def undo(step: atomic.StepTransaction) -> None:
         if fault.where:
             return usual(step)
         with fault.armed():
             return usual(step)
 
-    atomic.Step.undo = undo  # type: ignore[method-assign, assignment]
+    atomic.StepTransaction.undo = undo  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        atomic.Step.undo = usual  # type: ignore[method-assign]
+        atomic.StepTransaction.undo = usual  # type: ignore[method-assign]
 
 
 # Sessions to compare

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import augury
-from augury.errors import AuguryError, RunError
-from augury.model import Event
+from augury.core.errors import AuguryError, RunError
+from augury.core.model import Event
 from augury.spark.starting import problem as spark_problem
-from tests import malformed, test_malformed, test_snapshots, test_state, test_threads
 from tests.faults.injected import injected
 from tests.faults.kills import kill_streams
+from tests.generators import malformed
+from tests.unit import test_malformed, test_snapshots, test_state, test_threads
 
 Trials = Iterator[str | None]  # of each trial what went wrong
 
@@ -74,7 +75,7 @@ def killed_saves(count: int, seed: int) -> Trials:
 
 _PUSH = """
 import sys, augury
-from augury.model import Event
+from augury.core.model import Event
 program = augury.compile("p(X) <- (a(X) SEQ b(X)).10.")
 session = program.session(clock="logical")
 session.push([Event("ab"[i % 2], (i % 7,), i) for i in range(200)])

@@ -13,8 +13,8 @@ from typing import Any
 
 from augury.algebra.scalar import RowError, column_of, from_python
 from augury.algebra.terms import PAIR, Build, Expr
-from augury.clock import Duration
-from augury.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
+from augury.core.clock import Duration
+from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
 
 
 @dataclass(frozen=True)

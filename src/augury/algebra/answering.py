@@ -13,7 +13,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, recurs, static_reads
 from augury.algebra.terms import Const, Var, Wild, variables
 from augury.algebra.transitive import transitive
-from augury.model import Fact
+from augury.core.model import Fact
 
 Mode = tuple[bool, ...]
 

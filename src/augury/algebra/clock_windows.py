@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Literal
 
 from augury.algebra.wall_time import DAY, MONTHS, add_months, instant, local_time
-from augury.clock import Clock, Timestamp, show_duration
-from augury.errors import RunError
+from augury.core.clock import Clock, Timestamp, show_duration
+from augury.core.errors import RunError
 
 WEEK = 7 * DAY
 MONDAY = -3 * DAY  # of the epoch's week

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
-from augury.clock import Timestamp
-from augury.errors import NOWHERE, Span
+from augury.core.clock import Timestamp
+from augury.core.errors import NOWHERE, Span
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
 
@@ -35,7 +35,7 @@ def stream_of(type: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamClause:
     """`FROM STREAM S1 <iri>`: the events of type `<iri>` under the name `S1`. Contiguity is over all that are declared."""
 
     name: str
@@ -48,7 +48,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class DatasetClause:
     """`FROM <iri>` or, `named`, `FROM NAMED <iri>`: a graph of the static dataset, which GRAPH reads.
 
     Where a query has a `FROM NAMED`, GRAPH sees the graphs that are listed and no other; else all that are given.
@@ -157,14 +157,14 @@ class Both:
 
 
 @dataclass(frozen=True)
-class Alternative:
+class GraphAlternative:
     """`left | right`: what either makes; variables of the other stay unbound."""
 
     left: Operand
     right: Operand
 
 
-Operand: TypeAlias = Use | Both | Alternative
+Operand: TypeAlias = Use | Both | GraphAlternative
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Step:
+class SequenceStep:
     """An item that is matched, and those before it that must not be: the items of one `!` after the other."""
 
     number: int
@@ -208,7 +208,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StepSequence:
     """A sequence without `?`: steps, and what must be absent after the last one.
 
     `absent` is looked for at times t with last time < t <= first time + length of the window, or before the end of the
@@ -216,26 +216,26 @@ class Reading:
     is given only once the clock has reached that bound.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[SequenceStep, ...]
     absent: tuple[Item, ...] = ()
 
 
-def readings(items: tuple[Item, ...]) -> tuple[Reading, ...]:
+def readings(items: tuple[Item, ...]) -> tuple[StepSequence, ...]:
     """The sequences without `?` that a sequence stands for: each `?` is there once, or is a `!`.
 
     A match of the sequence is a match of one of them.
     """
-    found: list[Reading] = [Reading(())]
+    found: list[StepSequence] = [StepSequence(())]
     for number, item in enumerate(items):
         found = [further for reading in found for further in _with(reading, number, item)]
     return tuple(found)
 
 
-def _with(reading: Reading, number: int, item: Item) -> Iterator[Reading]:
+def _with(reading: StepSequence, number: int, item: Item) -> Iterator[StepSequence]:
     if item.quantifier != "!":
-        yield Reading((*reading.steps, Step(number, item, reading.absent)))
+        yield StepSequence((*reading.steps, SequenceStep(number, item, reading.absent)))
     if item.quantifier in ("!", "?"):
-        yield Reading(reading.steps, (*reading.absent, item))
+        yield StepSequence(reading.steps, (*reading.absent, item))
 
 
 # What is answered
@@ -264,7 +264,7 @@ class GraphAggregate:
 
 
 @dataclass(frozen=True)
-class Column:
+class ProjectedColumn:
     """`?v`, or `(expression AS ?v)`. An expression may use the variables of columns before it. Of GROUP BY, a key."""
 
     name: str
@@ -273,13 +273,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Select:
+class SelectForm:
     """A row becomes an event of the query's name, its arguments the columns in order, from the first to the last time.
 
     Rows are a set over (first time, last time, values), so DISTINCT changes nothing; it is kept to be shown.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ProjectedColumn, ...]
     distinct: bool = False
 
 
@@ -304,7 +304,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowModifiers:
     """What is said of the rows of a match: GROUP BY, HAVING, ORDER BY, LIMIT. All of it is within one match.
 
     Without `group_by` a match has one row: its mapping, which has the values of the last iteration of each `+`. With it,
@@ -317,7 +317,7 @@ class Rows:
     limit       the first rows, at most so many; None: all.
     """
 
-    group_by: tuple[Column, ...] = ()
+    group_by: tuple[ProjectedColumn, ...] = ()
     item: int | None = None
     having: tuple[Expression, ...] = ()
     order_by: tuple[Order, ...] = ()
@@ -349,15 +349,15 @@ class GraphQuery:
     """
 
     name: str
-    streams: tuple[Stream, ...]
+    streams: tuple[StreamClause, ...]
     items: tuple[Item, ...]
     gpms: tuple[Gpm, ...]
-    answer: Select | Construct
+    answer: SelectForm | Construct
     window: Window | None = None
     partition: tuple[str, ...] = ()
-    datasets: tuple[Dataset, ...] = ()
+    datasets: tuple[DatasetClause, ...] = ()
     aggregates: tuple[GraphAggregate, ...] = ()
-    rows: Rows = Rows()
+    rows: RowModifiers = RowModifiers()
     inside: bool = False
     span: Span = _SPAN
 
@@ -365,7 +365,7 @@ class GraphQuery:
     def predicate(self) -> tuple[str, int]:
         """The type of the events that it derives."""
         match self.answer:
-            case Select():
+            case SelectForm():
                 return (self.name, len(self.answer.columns))
             case Construct():
                 return (stream_type(self.answer.stream), 1)
@@ -394,7 +394,7 @@ def uses(operand: Operand) -> Iterator[Use]:
     match operand:
         case Use():
             yield operand
-        case Both() | Alternative():
+        case Both() | GraphAlternative():
             yield from uses(operand.left)
             yield from uses(operand.right)
         case _:
@@ -413,34 +413,34 @@ def surely_binds(operand: Operand, query: GraphQuery) -> frozenset[str]:
             return frozenset(query.gpm(operand.name).certain)
         case Both():
             return surely_binds(operand.left, query) | surely_binds(operand.right, query)
-        case Alternative():
+        case GraphAlternative():
             return surely_binds(operand.left, query) & surely_binds(operand.right, query)
         case _:
             assert_never(operand)
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundVariables:
     """The variables that a match may have bound at some place, and those that it has bound there for sure."""
 
     may: frozenset[str]
     surely: frozenset[str]
 
 
-def bound_before(reading: Reading, number: int, query: GraphQuery) -> Bound:
+def bound_before(reading: StepSequence, number: int, query: GraphQuery) -> BoundVariables:
     """What a match of a reading has bound before its step of this number; the number of steps: at its end."""
     may, surely = set(query.partition), set(query.partition)
     for step in reading.steps[:number]:
         may.update(may_bind(step.item.operand, query))
         surely |= surely_binds(step.item.operand, query)
-    return Bound(frozenset(may), frozenset(surely))
+    return BoundVariables(frozenset(may), frozenset(surely))
 
 
-def own(reading: Reading, number: int, query: GraphQuery) -> Bound:
+def own(reading: StepSequence, number: int, query: GraphQuery) -> BoundVariables:
     """The variables of a repeated step that may be each iteration's own, and those that are for sure.
 
     They differ only where something before may have bound one: an OPTIONAL, one side of `|`.
     """
     operand, before = reading.steps[number].item.operand, bound_before(reading, number, query)
     there = frozenset(may_bind(operand, query))
-    return Bound(there - before.surely, there - before.may)
+    return BoundVariables(there - before.surely, there - before.may)

@@ -10,9 +10,9 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.nodes import Compare
 from augury.algebra.scalar import COMPARISONS, Function, RowError, apply, compare
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, variables
-from augury.clock import Clock, Duration
-from augury.errors import RunError
-from augury.model import Event, Term, Value, equal, show_value
+from augury.core.clock import Clock, Duration
+from augury.core.errors import RunError
+from augury.core.model import Event, Term, Value, equal, show_value
 
 Binding = Mapping[str, Value]
 _TIMELY = ("+", "-", "min", "max", *COMPARISONS)  # functions in which a time point may meet a duration

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
-from augury.errors import NOWHERE, Span
+from augury.core.errors import NOWHERE, Span
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
 
@@ -264,7 +264,7 @@ PAST_END: Literal["PAST END"] = "PAST END"
 
 
 @dataclass(frozen=True)
-class Part:
+class RunPart:
     """A part of a run: `input`, `least` to `most` times (`most` is None where there is no limit).
 
     input     a Scan, or an Either of Scans; a Label around it where the part has a label, and a Select around that for
@@ -321,7 +321,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Result:
+class RunResult:
     """An aggregate over all iterations of a part of a run, as a variable: no variable of a program has such a name.
 
     Of no iteration, `count` is 0, and every other aggregate is null. An aggregate without arguments counts the iterations.
@@ -367,10 +367,10 @@ class Run:
     from the start of the first event to the end of the last; it is made of the events of all iterations, in order.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RunPart, ...]
     key: tuple[str, ...] = ()
     among: tuple[Scan, ...] = ()
-    results: tuple[Result, ...] = ()
+    results: tuple[RunResult, ...] = ()
     windows: tuple[int, ...] = ()
     which: Literal["ALL", "LONGEST", "SHORTEST"] = "ALL"
     skip: Literal["PAST END"] | int | None = None
@@ -559,7 +559,7 @@ def absences(node: Node) -> tuple[Node, ...]:
     return inside + ((node.absent,) if isinstance(node, Join) and node.absent is not None else ())
 
 
-def links(run: Run) -> Iterator[tuple[Part, Link]]:
+def links(run: Run) -> Iterator[tuple[RunPart, Link]]:
     """The links of a run, each with the part to its right."""
     for number, part in enumerate(run.parts):
         if number:

@@ -20,7 +20,7 @@ from augury.algebra.ready import is_ready as is_ready
 from augury.algebra.ready import ready_order as ready_order
 from augury.algebra.strata import static_reads
 from augury.algebra.terms import is_pure
-from augury.model import Fact
+from augury.core.model import Fact
 
 
 def place(node: n.Node, varying: Collection[str] = ()) -> n.Node:

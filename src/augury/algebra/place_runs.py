@@ -104,7 +104,7 @@ def _binders(name: str, run: n.Run) -> list[Slot]:
     return found
 
 
-def _alone(condition: n.Condition, part: n.Part) -> bool:
+def _alone(condition: n.Condition, part: n.RunPart) -> bool:
     """Whether a condition concerns one row of a part and nothing else."""
     return (
         not asked_of(condition)
@@ -113,12 +113,12 @@ def _alone(condition: n.Condition, part: n.Part) -> bool:
     )
 
 
-def _selected(part: n.Part, stays: Callable[[n.Condition], bool]) -> n.Node:
+def _selected(part: n.RunPart, stays: Callable[[n.Condition], bool]) -> n.Node:
     """The part's pattern with the conditions on one row of it, as far as they may be moved."""
     return _select(part.input, tuple(c for c in part.where if _alone(c, part) and not stays(c)))
 
 
-def _kept(part: n.Part, stays: Callable[[n.Condition], bool]) -> tuple[n.Condition, ...]:
+def _kept(part: n.RunPart, stays: Callable[[n.Condition], bool]) -> tuple[n.Condition, ...]:
     return tuple(c for c in part.where if stays(c) or not _alone(c, part))
 
 

@@ -11,7 +11,7 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, made_type, walk_condition
 from augury.algebra.scalar import Function
-from augury.errors import NOWHERE, Span
+from augury.core.errors import NOWHERE, Span
 
 Predicate = tuple[str, int]
 INPUT: Predicate = ("#input", 0)  # any event that came in, whatever its type: the first one opens windows by the clock

@@ -15,8 +15,8 @@ from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import edges, fact_edges, strata
 from augury.algebra.terms import Var, show
 from augury.algebra.timing import Lengths, Point, Timing, linear_point
-from augury.clock import show_duration
-from augury.errors import Span
+from augury.core.clock import show_duration
+from augury.core.errors import Span
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Any, Union, get_args, get_origin
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import TYPES, Function, RowError, array_of_objects
-from augury.clock import Duration, Timestamp
-from augury.errors import RunError, counted, nearest
-from augury.model import Iri, Term, show_value
+from augury.core.clock import Duration, Timestamp
+from augury.core.errors import RunError, counted, nearest
+from augury.core.model import Iri, Term, show_value
 
 
 def function(

@@ -12,7 +12,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from augury.errors import NOWHERE, Span
+from augury.core.errors import NOWHERE, Span
 
 P = TypeVar("P", bound=Hashable)
 Endpoint = Literal["a", "b", "c", "d"]

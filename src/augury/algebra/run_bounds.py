@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from augury.algebra.nodes import Compare, Condition, Part, Run, bound_vars, condition_labels, mapped_condition
+from augury.algebra.nodes import Compare, Condition, Run, RunPart, bound_vars, condition_labels, mapped_condition
 from augury.algebra.relations import Contradiction, Limit
 from augury.algebra.run_terms import asked_of
 from augury.algebra.terms import Expr, Moment, Prev, Var, mapped_term, variables
@@ -70,7 +70,7 @@ def _earlier(run: Run, source: int, target: int) -> Iterator[tuple[str, int]]:
         yield _LAST, target
 
 
-def _asked(part: Part, again: bool) -> Iterator[Condition]:
+def _asked(part: RunPart, again: bool) -> Iterator[Condition]:
     """The conditions of an iteration, of its label and the one before; computed variables are written out."""
     computed = {}
     for condition in part.where:

@@ -8,8 +8,8 @@ from augury.algebra.nodes import (
     Condition,
     Holds,
     NoneInside,
-    Result,
     Run,
+    RunResult,
     Scan,
     bound_vars,
     condition_terms,
@@ -32,7 +32,7 @@ def part_variables(run: Run) -> set[str]:
     return {v for part in run.parts for v in bound_vars(part.input)} | {result.name for result in run.results}
 
 
-def outer_variables(result: Result, run: Run) -> set[str]:
+def outer_variables(result: RunResult, run: Run) -> set[str]:
     """The variables that a result waits for: those in it that are not each iteration's own.
 
     `sum(V * K)` over `row(V)+` waits for K, and so does `sum(D)` where `D = V * K`.

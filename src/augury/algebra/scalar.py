@@ -17,8 +17,8 @@ from typing import Any
 from augury.algebra.regular import RegularExpressionError, extract, found_in
 from augury.algebra.sphere import Array, distance_km, distances_km
 from augury.algebra.wall_time import UNITS, format_time, local_time, truncated
-from augury.clock import Duration, Timestamp, show_timestamp
-from augury.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
+from augury.core.clock import Duration, Timestamp, show_timestamp
+from augury.core.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 
 TYPES = ("int", "float", "number", "string", "bool", "timestamp", "duration", "iri", "term", "list", "any")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.algebra.nodes import Graph, Instant, Label, Node, Part, Policy, Run, Scan, Unfold, walk
+from augury.algebra.nodes import Graph, Instant, Label, Node, Policy, Run, RunPart, Scan, Unfold, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
@@ -33,7 +33,7 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
         case Policy():
             by, per = names.get(node.by or ""), tuple(names.get(v) for v in node.per)
             return f"Policy {node.name} {node.ties} {by} {per}"
-        case Part():
+        case RunPart():
             below = [canonical(x, names) for x in (node.input, node.where, node.after)]
             each = sorted(names.get(v, v) for v in node.own)
             return f"Part {node.link} {node.between} {node.least} {node.most} {each} {' '.join(below)}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias, assert_never
 
-from augury.model import Iri
+from augury.core.model import Iri
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -76,21 +76,21 @@ class Inverse:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class PathSequence:
     """`first/second/…`."""
 
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
-class Alternative:
+class PathAlternative:
     """`one|other|…`."""
 
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
-class Repeat:
+class PathRepeat:
     """`path*` (zero and many), `path+` (many), `path?` (zero)."""
 
     path: Path
@@ -105,7 +105,7 @@ class Negated:
     excluded: tuple[Iri, ...]
 
 
-Path: TypeAlias = "Iri | Inverse | Sequence | Alternative | Repeat | Negated"
+Path: TypeAlias = "Iri | Inverse | PathSequence | PathAlternative | PathRepeat | Negated"
 
 
 # Expressions
@@ -119,7 +119,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Call:
+class SparqlCall:
     """An operator or a function by its name in SPARQL, `<`, `&&`, `STR`; a cast by the IRI of its datatype."""
 
     function: str
@@ -134,7 +134,7 @@ class Exists:
     negated: bool = False
 
 
-Expression: TypeAlias = "Variable | Constant | Call | Exists"
+Expression: TypeAlias = "Variable | Constant | SparqlCall | Exists"
 
 
 # Patterns
@@ -157,7 +157,7 @@ class Basic:
 
 
 @dataclass(frozen=True)
-class Join:
+class SparqlJoin:
     """Solutions of both sides that agree."""
 
     left: Pattern
@@ -174,7 +174,7 @@ class LeftJoin:
 
 
 @dataclass(frozen=True)
-class Union:
+class SparqlUnion:
     left: Pattern
     right: Pattern
 
@@ -205,7 +205,7 @@ class Extend:
 
 
 @dataclass(frozen=True)
-class Values:
+class InlineValues:
     """Solutions that are written down; None where a variable is UNDEF."""
 
     variables: tuple[str, ...]
@@ -228,7 +228,9 @@ class Project:
     variables: tuple[str, ...]
 
 
-Pattern: TypeAlias = "Basic | Join | LeftJoin | Union | Minus | Filter | Extend | Values | InGraph | Project"
+Pattern: TypeAlias = (
+    "Basic | SparqlJoin | LeftJoin | SparqlUnion | Minus | Filter | Extend | InlineValues | InGraph | Project"
+)
 NOTHING: frozenset[str] = frozenset()
 
 
@@ -240,7 +242,7 @@ def may_bind(pattern: Pattern) -> frozenset[str]:
     match pattern:
         case Basic():
             return frozenset(v.name for t in pattern.triples for v in _variables_of(t) if not v.hidden)
-        case Join() | LeftJoin() | Union():
+        case SparqlJoin() | LeftJoin() | SparqlUnion():
             return may_bind(pattern.left) | may_bind(pattern.right)
         case Minus():
             return may_bind(pattern.left)
@@ -248,7 +250,7 @@ def may_bind(pattern: Pattern) -> frozenset[str]:
             return may_bind(pattern.pattern)
         case Extend():
             return may_bind(pattern.pattern) | {pattern.variable}
-        case Values():
+        case InlineValues():
             return frozenset(pattern.variables)
         case InGraph():
             return may_bind(pattern.pattern) | _name_of(pattern.graph)
@@ -263,15 +265,15 @@ def certainly_binds(pattern: Pattern) -> frozenset[str]:
     match pattern:
         case Basic():
             return may_bind(pattern)
-        case Join():
+        case SparqlJoin():
             return certainly_binds(pattern.left) | certainly_binds(pattern.right)
         case LeftJoin() | Minus():
             return certainly_binds(pattern.left)
-        case Union():
+        case SparqlUnion():
             return certainly_binds(pattern.left) & certainly_binds(pattern.right)
         case Filter() | Extend():
             return certainly_binds(pattern.pattern)
-        case Values():
+        case InlineValues():
             columns = zip(pattern.variables, zip(*pattern.rows, strict=True), strict=False)
             return frozenset(name for name, column in columns if None not in column)
         case InGraph():
@@ -299,7 +301,7 @@ def mentioned(expression: Expression) -> frozenset[str]:
             return frozenset({expression.name})
         case Constant():
             return NOTHING
-        case Call():
+        case SparqlCall():
             return reduce(frozenset.union, map(mentioned, expression.args), NOTHING)
         case Exists():
             return may_bind(expression.pattern) | asked_for(expression.pattern)
@@ -319,9 +321,9 @@ def asked_for(pattern: Pattern) -> frozenset[str]:
 def parts(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns right inside a pattern, those of EXISTS aside."""
     match pattern:
-        case Basic() | Values():
+        case Basic() | InlineValues():
             return ()
-        case Join() | LeftJoin() | Union() | Minus():
+        case SparqlJoin() | LeftJoin() | SparqlUnion() | Minus():
             return pattern.left, pattern.right
         case Filter() | Extend() | InGraph() | Project():
             return (pattern.pattern,)
@@ -332,9 +334,9 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
 def mapped(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
     """A pattern with others in place of those right inside it, those of EXISTS aside."""
     match pattern:
-        case Basic() | Values():
+        case Basic() | InlineValues():
             return pattern
-        case Join() | LeftJoin() | Union() | Minus():
+        case SparqlJoin() | LeftJoin() | SparqlUnion() | Minus():
             return replace(pattern, left=change(pattern.left), right=change(pattern.right))
         case Filter() | Extend() | InGraph() | Project():
             return replace(pattern, pattern=change(pattern.pattern))
@@ -377,7 +379,7 @@ def exists_in(expression: Expression) -> Iterator[Exists]:
     match expression:
         case Exists():
             yield expression
-        case Call():
+        case SparqlCall():
             for arg in expression.args:
                 yield from exists_in(arg)
 
@@ -386,57 +388,57 @@ def exists_in(expression: Expression) -> Iterator[Exists]:
 
 
 @dataclass(frozen=True)
-class Needs:
+class TripleNeeds:
     """The predicates whose triples a pattern can look at; `every` where it may look at any triple."""
 
     predicates: frozenset[Iri] = field(default_factory=frozenset)
     every: bool = False
 
-    def __or__(self, other: Needs) -> Needs:
-        return Needs(self.predicates | other.predicates, self.every or other.every)
+    def __or__(self, other: TripleNeeds) -> TripleNeeds:
+        return TripleNeeds(self.predicates | other.predicates, self.every or other.every)
 
-    def __le__(self, other: Needs) -> bool:
+    def __le__(self, other: TripleNeeds) -> bool:
         """Whether another needs all that this one does."""
         return other.every or (not self.every and self.predicates <= other.predicates)
 
 
-ALL = Needs(every=True)
+ALL = TripleNeeds(every=True)
 
 
-def needs(pattern: Pattern) -> Needs:
+def needs(pattern: Pattern) -> TripleNeeds:
     """What a pattern needs of an event; what GRAPH asks of the static dataset is not part of it."""
     if isinstance(pattern, InGraph):
-        return Needs()
+        return TripleNeeds()
     inner = [needs(part) for part in parts(pattern)]
     inner += [needs(e.pattern) for expression in _expressions(pattern) for e in exists_in(expression)]
     if isinstance(pattern, Basic):
         bound = {v for t in pattern.triples if isinstance(t.predicate, Iri | Variable) for v in _variables_of(t)}
         inner += [_needs_of(t, bound) for t in pattern.triples]
-    return reduce(Needs.__or__, inner, Needs())
+    return reduce(TripleNeeds.__or__, inner, TripleNeeds())
 
 
-def _needs_of(triple: TriplePattern, bound: set[Variable]) -> Needs:
+def _needs_of(triple: TriplePattern, bound: set[Variable]) -> TripleNeeds:
     if isinstance(triple.predicate, Variable):
-        return Needs(every=True)
+        return TripleNeeds(every=True)
     found = _needs_of_path(triple.predicate)
     if may_be_empty(triple.predicate):
         # An empty path leads from every node to itself, unless one of its ends is known otherwise.
         ends = (triple.subject, triple.object)
         if all(isinstance(end, Variable) and end not in bound for end in ends):
-            return Needs(every=True)
+            return TripleNeeds(every=True)
     return found
 
 
-def _needs_of_path(path: Path) -> Needs:
+def _needs_of_path(path: Path) -> TripleNeeds:
     match path:
         case Iri():
-            return Needs(frozenset({path}))
-        case Inverse() | Repeat():
+            return TripleNeeds(frozenset({path}))
+        case Inverse() | PathRepeat():
             return _needs_of_path(path.path)
-        case Sequence() | Alternative():
-            return reduce(Needs.__or__, map(_needs_of_path, path.parts))
+        case PathSequence() | PathAlternative():
+            return reduce(TripleNeeds.__or__, map(_needs_of_path, path.parts))
         case Negated():
-            return Needs(every=True)
+            return TripleNeeds(every=True)
         case _:
             assert_never(path)
 
@@ -448,11 +450,11 @@ def may_be_empty(path: Path) -> bool:
             return False
         case Inverse():
             return may_be_empty(path.path)
-        case Sequence():
+        case PathSequence():
             return all(map(may_be_empty, path.parts))
-        case Alternative():
+        case PathAlternative():
             return any(map(may_be_empty, path.parts))
-        case Repeat():
+        case PathRepeat():
             return path.zero or may_be_empty(path.path)
         case _:
             assert_never(path)
@@ -463,14 +465,14 @@ def may_be_empty(path: Path) -> bool:
 
 def conjuncts(expression: Expression) -> list[Expression]:
     """The conditions that have to be true together: `a && b` is two."""
-    if isinstance(expression, Call) and expression.function == "&&":
+    if isinstance(expression, SparqlCall) and expression.function == "&&":
         return [one for arg in expression.args for one in conjuncts(arg)]
     return [expression]
 
 
 def conjunction(expressions: Iterable[Expression]) -> Expression | None:
     found = list(expressions)
-    return reduce(lambda a, b: Call("&&", (a, b)), found) if found else None
+    return reduce(lambda a, b: SparqlCall("&&", (a, b)), found) if found else None
 
 
 def split_outer(pattern: Pattern, earlier: frozenset[str]) -> tuple[Pattern, tuple[Expression, ...]]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from augury.algebra import nodes as n
 from augury.algebra.plan import Plan, Predicate, once_a_plan, static_calls
-from augury.errors import Span
+from augury.core.errors import Span
 
 Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
-from augury.errors import NOWHERE, Span
-from augury.model import Value, show_value
+from augury.core.errors import NOWHERE, Span
+from augury.core.model import Value, show_value
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from augury.algebra.clock_windows import Windows
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment, mapped_term, show
-from augury.clock import SECOND, Duration, Timestamp, show_duration
-from augury.errors import Span
+from augury.core.clock import SECOND, Duration, Timestamp, show_duration
+from augury.core.errors import Span
 
 Point = tuple[str, str]  # the name of an interval, and which end of it: "s" or "e"
 Lengths = Mapping[Predicate, int | None]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from augury.algebra.nodes import Compare, Condition, Relative
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment
-from augury.clock import Clock, Duration, Timestamp, show_duration
-from augury.model import Value, show_value
+from augury.core.clock import Clock, Duration, Timestamp, show_duration
+from augury.core.model import Value, show_value
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 

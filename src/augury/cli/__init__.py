@@ -20,7 +20,7 @@ from augury.cli.new import new
 from augury.cli.run import run
 from augury.cli.stream import stream
 from augury.cli.why import why, why_not
-from augury.errors import AuguryError, ProgramError, counted, too_deep
+from augury.core.errors import AuguryError, ProgramError, counted, too_deep
 from augury.terminal import coloured, say, show_diagnostics
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 
 
 @click.command()

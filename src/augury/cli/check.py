@@ -6,7 +6,7 @@ import click
 
 from augury.cli.options import compiled as compile_files
 from augury.cli.options import program_options
-from augury.errors import counted
+from augury.core.errors import counted
 from augury.terminal import show_diagnostics
 
 

@@ -21,13 +21,13 @@ from augury import sinks
 from augury.algebra.plan import Plan
 from augury.cli.options import compiled, fact_sources
 from augury.cli.run import choose_engine
-from augury.clock import Clock
+from augury.core.clock import Clock
+from augury.core.errors import RunError, counted
+from augury.core.model import Event
 from augury.engine.session import Session
-from augury.errors import RunError, counted
-from augury.examples import EXAMPLES, Example, Found, Table, load, show_argument, show_time
+from augury.examples import EXAMPLES, Example, ExampleResult, ExampleTable, load, show_argument, show_time
 from augury.job import Job
-from augury.knowledge.graphs import Graph
-from augury.model import Event
+from augury.knowledge.graphs import RdfGraph
 from augury.run import Result
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
@@ -78,7 +78,7 @@ def task_of(example: Example, folder: Path) -> Task:
     facts = [f"{name}={folder / path}" for name, path in fact_sources(example.facts)]
     program = compiled([str(folder / path) for path in example.program], facts)
     sources = tuple(SourceFile.parse(word) for word in example.located(example.events, folder))
-    graphs = tuple(Graph(word) for word in example.located(example.rdf, folder))
+    graphs = tuple(RdfGraph(word) for word in example.located(example.rdf, folder))
     return Task(program, sources, tuple(fact_sources(facts)), graphs, Settings.of(program))
 
 
@@ -98,7 +98,7 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     click.echo(f"{events:,} events, {counted(len(found), 'detection')}, {where}, in {took:.1f} s.\n")
     with (folder / "found.jsonl").open("wb") as file:
         file.writelines(orjson.dumps(sinks.event_as_json(event, clock)) + b"\n" for event in found)
-    answer = Found(found, clock, folder)
+    answer = ExampleResult(found, clock, folder)
     if example.lanes:
         click.echo(drawing([e for e in found if e.type in example.lanes], clock))
     for table in example.tables(answer) if example.tables else tables(answer, task.plan):
@@ -145,7 +145,7 @@ def _draw(example: Example, result: Result, taken_back: Sequence[Event], folder:
         say(str(error))
 
 
-def _taken_back(example: Example, task: Task, folder: Path) -> tuple[Table, list[Event]]:
+def _taken_back(example: Example, task: Task, folder: Path) -> tuple[ExampleTable, list[Event]]:
     """What is said as events are heard, and taken back later: when, and since what was heard; and these answers."""
     session = Session(task.program, task.settings, facts=dict(task.facts), rdf=[folder / path for path in example.rdf])
     said: dict[object, str] = {}
@@ -166,7 +166,7 @@ def _taken_back(example: Example, task: Task, folder: Path) -> tuple[Table, list
                     back.append(change.event)
                     rows.append((said.pop(change.event.content), now, _cause(items), _label(change.event)))
     title = f"Said, and taken back later: {len(rows)} of {len(said) + len(rows)}"
-    return Table(title, ("said", "taken back", "since", "answer"), rows), back
+    return ExampleTable(title, ("said", "taken back", "since", "answer"), rows), back
 
 
 def _cause(items: Sequence[Mapping[str, Any]]) -> str:
@@ -234,14 +234,14 @@ def _short(text: str) -> str:
 # What is shown
 
 
-def tables(found: Found, plan: Plan) -> Iterator[Table]:
+def tables(found: ExampleResult, plan: Plan) -> Iterator[ExampleTable]:
     """A table for each output: when, and the arguments under their names."""
     for type in plan.outputs:
         events = found.of(type)
         names = sinks.column_names(plan, type)
         points = all(event.start == event.end for event in events)
         rows = [(*_times(event, found.clock, points), *map(show_argument, event.args)) for event in events]
-        yield Table(f"{type}: {len(events):,}", ("at", *names) if points else ("from", "to", *names), rows)
+        yield ExampleTable(f"{type}: {len(events):,}", ("at", *names) if points else ("from", "to", *names), rows)
 
 
 def _times(event: Event, clock: Clock, points: bool) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def _times(event: Event, clock: Clock, points: bool) -> tuple[str, ...]:
     return (end,) if points else (start, end)
 
 
-def show_table(table: Table) -> str:
+def show_table(table: ExampleTable) -> str:
     """A table as text: numbers to the right, and the first rows where there are many."""
     rows = [[_cell(value) for value in row] for row in table.rows[:_ROWS]]
     if not rows:

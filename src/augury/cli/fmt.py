@@ -8,7 +8,7 @@ import click
 
 from augury import sinks
 from augury.cli.options import files_argument, program_sources
-from augury.errors import Findings, Source
+from augury.core.errors import Findings, Source
 from augury.language.rules.read import read
 from augury.language.rules.show import show_module
 from augury.language.spaseq.query_printer import show_query

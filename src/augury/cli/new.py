@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 
 _COPIES = {"events.csv.in": ("events.csv", "incoming/events.csv")}  # a stream reads the events of a folder
 

@@ -11,16 +11,16 @@ from typing import Annotated, Any, get_type_hints
 
 import click
 
-from augury.clock import Kind
 from augury.compiled import source_of
-from augury.errors import DataError, RunError, Source, counted
+from augury.core.clock import Kind
+from augury.core.errors import DataError, RunError, Source, counted
+from augury.core.time_units import TIME_UNITS, TimeUnit
 from augury.job import load_functions
-from augury.knowledge.graphs import Graph
+from augury.knowledge.graphs import RdfGraph
 from augury.program import Program
 from augury.settings import Settings, Task, length
 from augury.sources import OnError, SourceFile, listed, titles
 from augury.terminal import say, show_diagnostics
-from augury.time_units import TIME_UNITS, TimeUnit
 
 files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
 INCLUDE_FROM = "augury.include_from"
@@ -221,7 +221,7 @@ class Given:
 
     def task(self, **more: Any) -> Task:
         """All of it, with settings that the command has beside these."""
-        graphs = (*map(Graph, self.rdf), *(Graph(path, entailment=False) for path in self.rdf_plain))
+        graphs = (*map(RdfGraph, self.rdf), *(RdfGraph(path, entailment=False) for path in self.rdf_plain))
         return Task(self.compiled, self.sources, tuple(fact_sources(self.facts)), graphs, self._settings(more))
 
     def _settings(self, more: dict[str, Any]) -> Settings:

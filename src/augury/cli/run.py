@@ -24,9 +24,9 @@ from augury.cli.options import (
     spark_options,
     until_option,
 )
+from augury.core.errors import RunError
 from augury.engine import batch
-from augury.errors import RunError
-from augury.job import Follower, Job, LeftOut, check_registered, report_guess, unread
+from augury.job import InputFollower, Job, LeftOut, check_registered, report_guess, unread
 from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
 from augury.run import ENGINES, Result
 from augury.settings import Task
@@ -36,7 +36,7 @@ from augury.terminal import is_terminal, progress, say, working
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """Where answers are written to, and in which form."""
 
     output: Annotated[
@@ -142,7 +142,7 @@ def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
 @click.option(
     "--goals", "show_goals", is_flag=True, help="At the end, say what has begun and has not ended, and since when."
 )
-@gathered(Output, "output")
+@gathered(OutputOptions, "output")
 def run(
     given: Given,
     until: str | None,
@@ -154,7 +154,7 @@ def run(
     emit: str,
     lateness: str | None,
     show_goals: bool,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
@@ -223,15 +223,15 @@ def without_pandas() -> None:
             sys.meta_path.remove(Hidden)
 
 
-def _is_live(task: Task, output: Output) -> bool:
+def _is_live(task: Task, output: OutputOptions) -> bool:
     """Whether changes can be told while the events come: as lines, of one source that need not end."""
     paths = [source.path for source in task.events]
     return paths == ["-"] and output.output == "-" and output.format == "jsonl"
 
 
-def follow(task: Task, until: str | None, output: Output) -> None:
+def follow(task: Task, until: str | None, output: OutputOptions) -> None:
     """Tells how the answer changes as events come in on standard input, without waiting for its end."""
-    job = Follower(task)
+    job = InputFollower(task)
     detected = False
     for changes in job.changes(until):
         detected = detected or len(changes) > 0
@@ -283,7 +283,9 @@ def check_output(output: str, events: Iterable[str], folder: bool) -> None:
             raise RunError(f"the output {output} is an input, too", hint="write to another place")
 
 
-def run_on_spark(task: Task, cluster: Cluster, partitions: int | None, until: str | None, output: Output) -> None:
+def run_on_spark(
+    task: Task, cluster: Cluster, partitions: int | None, until: str | None, output: OutputOptions
+) -> None:
     """`augury run` on Spark."""
     check_registered(task.plan)
     if output.picture is not None and output.format == "parquet":

@@ -10,7 +10,7 @@ import click
 
 from augury.cli.options import Cluster, Given, given_options, spark_options
 from augury.cli.run import check_output, spark_problem
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.job import LeftOut, check_registered, report_guess, warn_unknown
 from augury.terminal import say, status_line, warn, working
 

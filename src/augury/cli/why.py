@@ -10,9 +10,9 @@ from typing import Literal
 import click
 
 from augury.cli.options import Given, as_of_option, given_options, until_option
+from augury.core.errors import AuguryError, RunError
 from augury.engine.batch import Answer
 from augury.entailment import Model
-from augury.errors import AuguryError, RunError
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.explain.why_not.asked import read_asked
 from augury.job import Job

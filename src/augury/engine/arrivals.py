@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
-from augury.columns.frame import LONGEST
-from augury.columns.table import END
-from augury.columns.unique import difference, unique
+from augury.core.errors import DataError, RunError
+from augury.core.jit import Array
+from augury.core.model import Event, HistoryItem, OrderKey, Revocation
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.errors import DataError, RunError
-from augury.jit import Array
-from augury.model import Event, HistoryItem, OrderKey, Revocation
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
+from augury.storage.frame import LONGEST
+from augury.storage.table import END
+from augury.storage.unique import difference, unique
 
 InputRow = tuple[Events, int]  # an event that has come, by its row
 Copy = tuple[object, ...]  # what tells the rows of one event apart: their type, and the arguments that are not its own
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SessionFrontier:
     """How far a session is: what ends at or before `frontier` is late; see `Session` for the rest."""
 
     frontier: int | None = None
@@ -165,11 +165,11 @@ class Arrivals:
         self.unnamed = False  # whether some events have no id of their own
         self.looked_up: dict[int, int] = {}  # how far the ids of unnamed events are in `by_id`, by table
 
-    def pushed(self, given: History | list[HistoryItem], bounds: Bounds) -> Arrived:
+    def pushed(self, given: History | list[HistoryItem], bounds: SessionFrontier) -> Arrived:
         """What has been read of what was pushed."""
         return self.history(given, bounds) if isinstance(given, History) else self.items(given, bounds)
 
-    def history(self, given: History, bounds: Bounds) -> Arrived:
+    def history(self, given: History, bounds: SessionFrontier) -> Arrived:
         """What has been said, by columns; where the order of arrival decides about single ids, item by item."""
         named = bool(given.revoked) or any(batch.ids is not None for batch in given.batches.values())
         late = bounds.lateness is not None or (bounds.revision is not None and bool(given.revoked))
@@ -198,7 +198,9 @@ class Arrivals:
         arrived.greatest = max(ends, default=None)
         return arrived
 
-    def _by_id(self, arrived: Arrived, given: History, behind: Mapping[Predicate, Array], bounds: Bounds) -> None:
+    def _by_id(
+        self, arrived: Arrived, given: History, behind: Mapping[Predicate, Array], bounds: SessionFrontier
+    ) -> None:
         """Leaves out the events whose id is known already, in the order of arrival, and takes in what is revoked."""
         here: dict[str, tuple[Predicate, int]] = {}
         drop: dict[Predicate, list[int]] = {}
@@ -253,7 +255,7 @@ class Arrivals:
         if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
             raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
 
-    def items(self, items: list[HistoryItem], bounds: Bounds) -> Arrived:
+    def items(self, items: list[HistoryItem], bounds: SessionFrontier) -> Arrived:
         """Events and revocations one by one, in the order of arrival."""
         frontier, greatest, lateness = bounds.frontier, bounds.greatest, bounds.lateness
         arrived = Arrived(self, unnamed=self.unnamed)
@@ -567,7 +569,7 @@ def _in_order(batches: Mapping[Predicate, Batch]) -> Iterable[tuple[Predicate, i
             yield type, at, id
 
 
-def _behind(given: History, bounds: Bounds, longest: int | None) -> dict[Predicate, Array]:
+def _behind(given: History, bounds: SessionFrontier, longest: int | None) -> dict[Predicate, Array]:
     """Which events are too late or too long. In the order of arrival each one moves the frontier for those after it."""
     found: dict[Predicate, Array] = {}
     frontier = bounds.frontier

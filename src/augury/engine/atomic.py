@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from augury.engine.found import Rows
-from augury.errors import AuguryError, UnusableError
+from augury.core.errors import AuguryError, UnusableError
+from augury.engine.found import AnswerRows
 
 if TYPE_CHECKING:
     from augury.engine.arrivals import Arrived
@@ -130,7 +130,7 @@ def release(error: BaseException) -> None:
         traceback.clear_frames(error.__traceback__)
 
 
-class Step:
+class StepTransaction:
     """What a session was when a step began, and what becomes of it once the step counts."""
 
     _COUNTS = (
@@ -155,7 +155,7 @@ class Step:
         self.clock = hasattr(session, "_clock")
         self.arrived: Arrived | None = None
         self.applied = False  # whether tables may have changed
-        self.given: list[Rows] = []
+        self.given: list[AnswerRows] = []
 
     def opened(self, arrived: Arrived) -> None:
         """The session is open, and tables are about to change."""

@@ -8,21 +8,21 @@ from typing import Literal
 
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
-from augury.clock import Clock
 from augury.compiled import Compiled
+from augury.core.clock import Clock
+from augury.core.limits import NO_LIMITS, Limits
+from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
+from augury.core.standing import standing
 from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import Derivations
 from augury.entailment import Model, Replay
-from augury.limits import NO_LIMITS, Limits
-from augury.model import Change, Event, Fact, HistoryItem, give_ids
-from augury.optimiser import optimise
+from augury.planner import optimise
 from augury.settings import Settings
 from augury.sources import History
-from augury.standing import standing
 
 
-class Run(Session):
+class BatchRun(Session):
     """A session of one run, which computes just what the outputs rest on. All else is as the whole program has it."""
 
     @property
@@ -89,7 +89,7 @@ def _session(
 ) -> Session:
     late = lateness if lateness is None or clock.kind == "timestamp" else lateness * clock.tick
     settings = Settings(emit=emit, lateness=late, retention=retention, limits=limits or NO_LIMITS)
-    return Run(program, settings, clock=clock, facts=facts)
+    return BatchRun(program, settings, clock=clock, facts=facts)
 
 
 def answer_of(session: Session, until: int | None) -> Model:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from augury.core.errors import CallbackErrors
+from augury.core.model import Change, HistoryItem
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
 from augury.engine.goals import Goal, goals
-from augury.errors import CallbackErrors
-from augury.model import Change, HistoryItem
 
 
 class Callbacks:

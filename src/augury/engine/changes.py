@@ -11,21 +11,21 @@ import numpy as np
 
 from augury import sinks
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.columns.table import END, NONE, START, grown
-from augury.columns.unique import is_in
-from augury.engine.found import Found
+from augury.core.clock import Clock
+from augury.core.jit import Array
+from augury.core.model import Change, Event
+from augury.engine.found import FoundAnswers
 from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
-from augury.jit import Array
-from augury.model import Change, Event
 from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.pictures.markup import table
+from augury.storage.table import END, NONE, START, grown
+from augury.storage.unique import is_in
 
 if TYPE_CHECKING:
     from augury.engine.operators.derive import Derived
 
-NOTHING = Found([])
+NOTHING = FoundAnswers([])
 _NO_PLAN, _NO_CLOCK = Plan(), Clock()
 
 
@@ -39,8 +39,8 @@ class Changes(sinks.Tabular):
 
     def __init__(
         self,
-        gone: Found = NOTHING,
-        given: Found = NOTHING,
+        gone: FoundAnswers = NOTHING,
+        given: FoundAnswers = NOTHING,
         plan: Plan = _NO_PLAN,
         clock: Clock = _NO_CLOCK,
         type: str | None = None,
@@ -98,7 +98,7 @@ class Detected(sinks.Tabular):
 
     __slots__ = ("_clock", "_plan", "_type", "found")
 
-    def __init__(self, found: Found, plan: Plan, clock: Clock, type: str | None = None) -> None:
+    def __init__(self, found: FoundAnswers, plan: Plan, clock: Clock, type: str | None = None) -> None:
         self.found, self._plan, self._clock, self._type = found, plan, clock, type
 
     def __len__(self) -> int:
@@ -135,7 +135,7 @@ class Detected(sinks.Tabular):
         return _answers(self._plan, self._clock, {None: self.found}, self._type)
 
 
-def _answers(plan: Plan, clock: Clock, groups: Mapping[str | None, Found], type: str | None) -> sinks.Answers:
+def _answers(plan: Plan, clock: Clock, groups: Mapping[str | None, FoundAnswers], type: str | None) -> sinks.Answers:
     """Answers as they are written, group by group; of one type or of all."""
     if type is not None:
         plan = replace(plan, outputs=(type,))
@@ -147,7 +147,7 @@ def _answers(plan: Plan, clock: Clock, groups: Mapping[str | None, Found], type:
     return sinks.Answers(plan, clock, parts, which if len(parts) > 1 else None, None not in groups)
 
 
-class Answers:
+class TypeAnswers:
     """The answers of one type: which have been given, and which wait for the clock to reach their end."""
 
     def __init__(self, events: Derived) -> None:

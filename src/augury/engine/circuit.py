@@ -32,35 +32,35 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
-from augury.clock import Clock, show_duration
-from augury.columns.conditions import Context
-from augury.columns.dictionary import Dictionary
-from augury.columns.frame import LONGEST, View
-from augury.columns.guard import Guard
-from augury.columns.table import LEFT, RIGHT, Follower, Links, Table, Tables
+from augury.core.clock import Clock, show_duration
+from augury.core.errors import RunError, cut
+from augury.core.jit import Array
+from augury.core.model import Event, Fact
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import GraphTexts
-from augury.engine.operators.join import Join as JoinOperator
+from augury.engine.operators.join import JoinOperator as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
-from augury.errors import RunError, cut
 from augury.explain.proofs import Proofs
-from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
-from augury.model import Event, Fact
+from augury.storage.conditions import Context
+from augury.storage.dictionary import Dictionary
+from augury.storage.frame import LONGEST, View
+from augury.storage.guard import Guard
+from augury.storage.table import LEFT, RIGHT, Links, Table, TableObserver, Tables
 
 
 @dataclass(frozen=True)
-class Mark:
+class CircuitMark:
     """What a circuit was when a step began, as far as nothing else says so."""
 
     now: int | None
@@ -238,16 +238,16 @@ class Circuit:
         if guard.bytes is not None:
             self.tables.dictionary.most = self.knowledge.words.most = guard.bytes
 
-    def mark(self) -> Mark:
+    def mark(self) -> CircuitMark:
         """What `undo` needs beside what tables, facts and reports write down themselves."""
         carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
         words, dictionary = self.knowledge.words, self.tables.dictionary
-        return Mark(
+        return CircuitMark(
             self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
             carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
-    def undo(self, mark: Mark, shared: bool) -> None:
+    def undo(self, mark: CircuitMark, shared: bool) -> None:
         """Restores everything that the step has changed. It may be broken off and called again.
 
         Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
@@ -524,7 +524,7 @@ class Circuit:
         for events in self.derived.values():
             events.loops = [loop for reader in events.out.table.readers if (loop := self._loop(events, *reader))]
 
-    def _loop(self, events: Derived, reader: Follower, port: int) -> tuple[Links, Derive] | None:
+    def _loop(self, events: Derived, reader: TableObserver, port: int) -> tuple[Links, Derive] | None:
         """A rule that joins events of a set and derives events of the same set, and whose join nothing else reads."""
         if type(reader) is not JoinOperator or port > 1 or len(reader.out.table.readers) != 1:
             return None

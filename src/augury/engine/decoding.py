@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from augury.clock import Duration, Timestamp
-from augury.columns.column import distinct
-from augury.columns.dictionary import NULL, Dictionary
-from augury.columns.unique import unique_inverse
+from augury.core.clock import Duration, Timestamp
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.engine.trace import StepCache, Traces
-from augury.errors import RunError
-from augury.jit import Array
-from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
-from augury.sinks import Column
+from augury.sinks import ValueColumn
+from augury.storage.column import distinct
+from augury.storage.dictionary import NULL, Dictionary
+from augury.storage.unique import unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.changes import Changes
@@ -30,7 +30,7 @@ Kind: TypeAlias = Literal["long", "double", "string", "json"]
 
 
 @dataclass(frozen=True)
-class Columns:
+class AnswerColumns:
     """Answers of one type that are given, or taken back. Codes are those of `dictionary`."""
 
     type: str
@@ -47,11 +47,11 @@ class Columns:
         return len(self.op)
 
 
-def columns_of(changes: Changes, trace: bool = True) -> list[Columns]:
+def columns_of(changes: Changes, trace: bool = True) -> list[AnswerColumns]:
     """The changes of a step as columns: what is taken back, then what is given, for each type that has some."""
     hashes, traces = StepCache[Array](), StepCache[Traces]()
     return [
-        Columns(
+        AnswerColumns(
             rows.type,
             rows.derived.arity,
             np.full(len(rows), sign, np.int8),
@@ -94,25 +94,25 @@ def as_lists(traces: Traces) -> Any:
     return pa.ListArray.from_arrays(pa.array(traces.offsets, pa.int32()), ids)
 
 
-def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> Column:
+def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> ValueColumn:
     """Codes as a column of values; without `numbers`, also of numbers each value once."""
     if numbers:
         found = dictionary.numeric(codes)
         if found is not None:
-            return Column(found)
+            return ValueColumn(found)
         null = codes == NULL
         if null.any() and not null.all():
             found = dictionary.numeric(codes[~null])
             if found is not None:
                 filled = np.zeros(len(codes), found.dtype)
                 filled[~null] = found
-                return Column(filled, null=null)
+                return ValueColumn(filled, null=null)
     if (codes & 1).all():
         few, place = distinct(codes >> 1, dictionary.n)
         few = few * 2 + 1
     else:
         few, place = unique_inverse(codes)
-    return Column([dictionary.decode(code) for code in few.tolist()], place)
+    return ValueColumn([dictionary.decode(code) for code in few.tolist()], place)
 
 
 def decoded(dictionary: Dictionary, codes: Array, kind: Kind) -> Any:
@@ -123,7 +123,7 @@ def decoded(dictionary: Dictionary, codes: Array, kind: Kind) -> Any:
         numbers = column.values
         if kind == "double" or numbers.dtype.kind == "i":
             return pa.array(numbers.astype(np.int64 if kind == "long" else np.float64), mask=column.null)
-        column = Column(column.list(), np.arange(len(column)))
+        column = ValueColumn(column.list(), np.arange(len(column)))
     make, type = {
         "long": (_long, pa.int64()),
         "double": (_double, pa.float64()),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.column import values_of
-from augury.columns.ranks import Ordering, code_ranks, float_ranks, value_ranks
-from augury.columns.table import END, START, Table
-from augury.columns.unique import unique, unique_inverse
+from augury.core.jit import Array
+from augury.core.model import Value
 from augury.engine.events import Events
 from augury.engine.operators.derive import Derived
-from augury.jit import Array
-from augury.model import Value
+from augury.storage.column import values_of
+from augury.storage.ranks import Ordering, code_ranks, float_ranks, value_ranks
+from augury.storage.table import END, START, Table
+from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

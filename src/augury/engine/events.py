@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.columns.column import Coded, some
-from augury.columns.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
-from augury.columns.frame import View
-from augury.columns.kernels.sets import first_equals, number_equals
-from augury.columns.table import END, NONE, START, Table, grown, no_buckets
-from augury.columns.unique import unique
+from augury.core.jit import Array
+from augury.core.model import Event, Value, content_id, spelling, spelling_of, value_hash
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
-from augury.jit import Array
-from augury.model import Event, Value, content_id, spelling, spelling_of, value_hash
+from augury.storage.column import Coded, some
+from augury.storage.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
+from augury.storage.frame import View
+from augury.storage.kernels.sets import first_equals, number_equals
+from augury.storage.table import END, NONE, START, Table, grown, no_buckets
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -28,7 +28,7 @@ _MANY = 200_000
 _UNUSED = np.empty(0, np.int32)
 
 
-class Chunk:
+class ArgumentChunk:
     """Arguments as they came: column by column. Events that another stage derived come with their traces."""
 
     __slots__ = ("_weighed", "columns", "count", "first", "ids", "traces")
@@ -74,11 +74,11 @@ class Chunk:
             if isinstance(column, list):
                 del column[self.count :]
 
-    def some(self, first: int, at: Array) -> Chunk:
+    def some(self, first: int, at: Array) -> ArgumentChunk:
         """The rows at some places, as a chunk that begins elsewhere."""
         columns = [some(column, at) for column in self.columns]
         ids, traces = (None if given is None else some(given, at) for given in (self.ids, self.traces))
-        return Chunk(first, len(at), columns, ids, traces)
+        return ArgumentChunk(first, len(at), columns, ids, traces)
 
     def args(self, row: int) -> tuple[Value, ...]:
         at = row - self.first
@@ -111,7 +111,7 @@ class Events(Operator):
         # The type and the number of arguments that its id is made of.
         self.id_type, self.id_arity = circuit.plan.aliases.get((type, arity), (type, arity - circuit.plan.hidden))
         table = Table(len(used), circuit.tables)
-        self.chunks: list[Chunk] = []
+        self.chunks: list[ArgumentChunk] = []
         self.fixed = NONE  # the numbers among equals of the first rows, fixed before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
@@ -149,7 +149,7 @@ class Events(Operator):
         first = table.n
         last = self.chunks[-1] if self.chunks else None
         if last is None or traces is not None or not last.extend(count, columns, ids):
-            self.chunks.append(Chunk(first, count, columns, ids, traces))
+            self.chunks.append(ArgumentChunk(first, count, columns, ids, traces))
         table.room(count)
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end  # the other fields of an input are zero, as all room is
@@ -167,7 +167,7 @@ class Events(Operator):
             return np.array([context.encode(v) for v in values], np.int64)[place]
         return [context.encode(v) for v in column]
 
-    def chunk(self, row: int) -> Chunk:
+    def chunk(self, row: int) -> ArgumentChunk:
         return self.chunks[bisect_right(self.chunks, row, key=lambda c: c.first) - 1]
 
     def args(self, row: int) -> tuple[Value, ...]:
@@ -208,7 +208,7 @@ class Events(Operator):
         """Whether no event came with an id or a trace."""
         return all(chunk.ids is None and chunk.traces is None for chunk in self.chunks)
 
-    def pieces(self, rows: Array) -> Iterator[tuple[Chunk, Array]]:
+    def pieces(self, rows: Array) -> Iterator[tuple[ArgumentChunk, Array]]:
         """The chunks of rows, and the places of the rows in each."""
         lo = 0
         while lo < len(rows):
@@ -371,7 +371,7 @@ class Events(Operator):
     def keeping(self, rows: Array) -> None:
         numbers = self.numbers(rows)
         self.fixed = numbers if numbers.any() else NONE
-        chunks: list[Chunk] = []
+        chunks: list[ArgumentChunk] = []
         first = 0
         for chunk, at in self.pieces(rows):
             chunks.append(chunk.some(first, at))
@@ -397,7 +397,7 @@ class Events(Operator):
             require(ids is None or (are_texts(ids, null=True) and len(ids) == count), "ids that do not fit")
             require(traces is None or (isinstance(traces, list) and len(traces) == count), "traces that do not fit")
             require(not traces or all(not one or are_texts(list(one)) for one in traces), "traces that do not fit")
-            self.chunks.append(Chunk(first, count, columns, ids, traces))
+            self.chunks.append(ArgumentChunk(first, count, columns, ids, traces))
             first += count
         require(first == n, "events are missing")
         require(is_array(fixed, np.int64, len(fixed)) and len(fixed) <= n, "numbers that do not fit")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from augury.columns.dictionary import Dictionary, content_hashes
-from augury.columns.table import END, START
+from augury.core.jit import Array
+from augury.core.model import Event, content_id, event_of
 from augury.engine.decoding import as_lists, hex_ids, values_of
 from augury.engine.trace import StepCache, Traces, trace_of, traces_of
-from augury.jit import Array
-from augury.model import Event, content_id, event_of
-from augury.sinks import Column, Part, in_order
+from augury.sinks import AnswerPart, ValueColumn, in_order
+from augury.storage.dictionary import Dictionary, content_hashes
+from augury.storage.table import END, START
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -31,18 +31,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _in_turn(method: Callable[Concatenate[Rows, P], R]) -> Callable[Concatenate[Rows, P], R]:
+def _in_turn(method: Callable[Concatenate[AnswerRows, P], R]) -> Callable[Concatenate[AnswerRows, P], R]:
     """A method that reads what a step may change."""
 
     @wraps(method)
-    def waiting(rows: Rows, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def waiting(rows: AnswerRows, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with rows.derived.circuit.turn:
             return method(rows, *args, **kwargs)
 
     return waiting
 
 
-class Rows:
+class AnswerRows:
     """Some answers of one type."""
 
     __slots__ = (
@@ -118,11 +118,11 @@ class Rows:
         return self.derived.arity
 
     @_in_turn
-    def values(self, position: int, rows: Array) -> Column:
+    def values(self, position: int, rows: Array) -> ValueColumn:
         return values_of(self.dictionary, self.codes[position][rows])
 
     @_in_turn
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[ValueColumn]:
         return [values_of(self.dictionary, codes) for codes in self.codes]
 
     @_in_turn
@@ -162,14 +162,14 @@ class Rows:
         self._traces = None if self._traces is None else self._traces.some(order)
         self._traced = (0, [])
 
-    def part(self, op: str | None, hashes: StepCache[Array], traces: StepCache[Traces]) -> Part:
+    def part(self, op: str | None, hashes: StepCache[Array], traces: StepCache[Traces]) -> AnswerPart:
         """The rows as they are written."""
 
         def lists(lo: int, hi: int) -> Any:
             traces.limit()
             return as_lists(self.traces(lo, hi, traces))
 
-        return Part(self.type, self.columns(), self.start, self.end, hex_ids(self.ids(hashes)), lists, op)
+        return AnswerPart(self.type, self.columns(), self.start, self.end, hex_ids(self.ids(hashes)), lists, op)
 
     # Events
 
@@ -213,12 +213,12 @@ class Rows:
         return self._looks <= _SINGLE
 
 
-class Found:
+class FoundAnswers:
     """Answers of several types in the order of events: (end, start, type, arguments)."""
 
     __slots__ = ("_at", "_which", "parts")
 
-    def __init__(self, parts: list[Rows]) -> None:
+    def __init__(self, parts: list[AnswerRows]) -> None:
         self.parts = parts
         self._which: Array | None = None
         self._at: Array | None = None
@@ -242,11 +242,11 @@ class Found:
                     self._which = which
         return self._which
 
-    def of(self, type: str) -> Found:
+    def of(self, type: str) -> FoundAnswers:
         """The answers of one type."""
         which = self.which
         chosen = [n for n, part in enumerate(self.parts) if part.type == type]
-        found = Found([self.parts[n] for n in chosen])
+        found = FoundAnswers([self.parts[n] for n in chosen])
         place = np.full(len(self.parts), -1, np.int64)
         place[chosen] = np.arange(len(chosen))
         numbers = place[which]

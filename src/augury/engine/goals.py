@@ -22,12 +22,12 @@ from augury.algebra.nodes import (
     Within,
     inputs,
 )
-from augury.clock import Clock
-from augury.columns.dictionary import OPEN
+from augury.core.clock import Clock
+from augury.core.model import Event, Value, equal, show_value
 from augury.engine.operators.base import Operator
-from augury.model import Event, Value, equal, show_value
 from augury.notation import show_event
 from augury.pictures.markup import readable, share_bar, table
+from augury.storage.dictionary import OPEN
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from augury.algebra.plan import rule_reads
 from augury.compiled import Compiled, check_clock, read_text
-from augury.engine.atomic import Step
-from augury.engine.changes import Answers, Changes
-from augury.engine.found import Found, Rows
+from augury.core.errors import RunError
+from augury.engine.atomic import StepTransaction
+from augury.engine.changes import Changes, TypeAnswers
+from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.goals import Goal
 from augury.engine.learning import check_new_makers
-from augury.errors import RunError
 
 if TYPE_CHECKING:
     from augury.engine.session import Session
@@ -43,12 +43,12 @@ def add(session: Session, program: Compiled, rules: str | Path, after: int | Non
     known = {id(one.events) for one in session.answers}
     for (name, _), events in circuit.derived.items():
         if name in program.plan.outputs and id(events) not in known:
-            session.answers.append(Answers(events))
+            session.answers.append(TypeAnswers(events))
     session._index_answers()
     session.grown = [*session.grown, ("add", text, after)]
 
 
-def remove(session: Session, step: Step, program: Compiled, label: str) -> tuple[Changes, list[Goal]]:
+def remove(session: Session, step: StepTransaction, program: Compiled, label: str) -> tuple[Changes, list[Goal]]:
     """Takes a rule out; what only it derived is retracted."""
     circuit, running = session.circuit, session.program
     circuit.silence(label)
@@ -58,7 +58,7 @@ def remove(session: Session, step: Step, program: Compiled, label: str) -> tuple
     circuit.settle()
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
-    given = [Rows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
+    given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
     for rows in (*changes.gone.parts, *changes.given.parts, *given):
         rows.keep()
     circuit.remove(label)
@@ -67,4 +67,4 @@ def remove(session: Session, step: Step, program: Compiled, label: str) -> tuple
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.given = []
-    return Changes(Found([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals
+    return Changes(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals

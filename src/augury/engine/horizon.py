@@ -18,10 +18,10 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
-from augury.columns.table import END, RIGHT, Table
+from augury.core.jit import Array
 from augury.engine.trace import inputs_of
-from augury.jit import Array
-from augury.optimiser.implied_bounds import FAR
+from augury.planner.implied_bounds import FAR
+from augury.storage.table import END, RIGHT, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

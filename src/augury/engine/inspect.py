@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from augury.core.errors import RunError
+from augury.core.model import Event, content_id
 from augury.engine.horizon import remembers
 from augury.engine.trace import Derivations
-from augury.errors import RunError
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.explain.why_not import misses_as_json, show_misses
 from augury.explain.why_not import why_not as nearest_misses
-from augury.model import Event, content_id
 from augury.pictures import Explanation
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
         raise RunError(
             f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing"
         )
-    tree = derivation_tree(_Held(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
+    tree = derivation_tree(_SessionDerivations(model), Event(event.type, event.args, event.start, event.end, id), all)  # type: ignore[arg-type]
     _one_of(format, "text", "json", "mermaid")
     if format == "json":
         return json.dumps(tree_as_json(tree, session.clock), ensure_ascii=False)
@@ -112,7 +112,7 @@ def stats(session: Session) -> dict[str, Any]:
     }
 
 
-class _Held:
+class _SessionDerivations:
     """What of a session `derivation_tree` looks at."""
 
     def __init__(self, derivations: Derivations) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.limits import NO_LIMITS, Limits
-from augury.model import Event, HistoryItem, Revocation
+from augury.core.clock import Clock
+from augury.core.limits import NO_LIMITS, Limits
+from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources import History, Reader, Skipped, first_time, item_from, read_history
 
 _FEW = 64  # events that are taken one by one

@@ -10,16 +10,16 @@ import numpy as np
 
 from augury.algebra.place import reading
 from augury.algebra.plan import static_calls
-from augury.columns.frame import LONGEST
-from augury.columns.table import END, START
+from augury.core.errors import DataError, RunError, nearest
+from augury.core.jit import Array
 from augury.engine.arrivals import Arrived
-from augury.engine.changes import Answers
+from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.errors import DataError, RunError, nearest
-from augury.jit import Array
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
+from augury.storage.frame import LONGEST
+from augury.storage.table import END, START
 
 if TYPE_CHECKING:
     from augury.compiled import Compiled
@@ -143,6 +143,6 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
         target.out.table.kill(dead)
 
 
-def _contents(answers: Answers, rows: Array) -> list[tuple[Any, ...]]:
+def _contents(answers: TypeAnswers, rows: Array) -> list[tuple[Any, ...]]:
     circuit, table = answers.events.circuit, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

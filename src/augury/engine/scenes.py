@@ -8,21 +8,26 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.columns.table import END, START, Table
+from augury.core.clock import Clock
+from augury.core.jit import Array
+from augury.core.model import Event
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
-from augury.engine.found import Found, Rows
+from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.operators.derive import Derived
 from augury.engine.trace import derivations_of
 from augury.entailment import Derivation
-from augury.jit import Array
-from augury.model import Event
 from augury.pictures import Lane, Scene, lanes_of
+from augury.storage.table import END, START, Table
 
 
 def scene_of(
-    circuit: Circuit, plan: Plan, clock: Clock, found: Found, gone: Found | Sequence[Event] = (), now: int | None = None
+    circuit: Circuit,
+    plan: Plan,
+    clock: Clock,
+    found: FoundAnswers,
+    gone: FoundAnswers | Sequence[Event] = (),
+    now: int | None = None,
 ) -> Scene:
     """The inputs that are held, what was derived of them by now, and answers, those among them that were taken back."""
     lanes = list(_inputs(circuit))
@@ -32,11 +37,11 @@ def scene_of(
             rows = table.standing()
             lanes.append(_lane(circuit, name, table, rows if now is None else rows[table.data[END, rows] <= now]))
     lanes += [_answers(rows, gone=False) for rows in found.parts]
-    if isinstance(gone, Found):
+    if isinstance(gone, FoundAnswers):
         lanes += [_answers(rows, gone=True) for rows in gone.parts]
     else:
         lanes += lanes_of("detected", gone, gone=True)
-    held = _Held(circuit)
+    held = _CircuitDerivations(circuit)
     return Scene(tuple(lanes), clock, held.parts, held.rule)
 
 
@@ -60,11 +65,11 @@ def _maker(circuit: Circuit, table: Table) -> Callable[[int], Event]:
     return lambda row: circuit.event((table, row))
 
 
-def _answers(rows: Rows, gone: bool) -> Lane:
+def _answers(rows: AnswerRows, gone: bool) -> Lane:
     return Lane(rows.type, "detected", rows.start, rows.end, np.full(len(rows), gone), rows.event)
 
 
-class _Held:
+class _CircuitDerivations:
     """How events were derived, as far as a circuit holds it."""
 
     def __init__(self, circuit: Circuit) -> None:

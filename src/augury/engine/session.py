@@ -11,31 +11,31 @@ from typing import Any, Literal, Unpack
 
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
-from augury.clock import Clock
-from augury.columns.frame import LONGEST
-from augury.columns.guard import Exceeded, Guard
 from augury.compiled import Compiled, check_clock
+from augury.core.clock import Clock
+from augury.core.errors import DataError, RunError, UnusableError, nearest, too_deep
+from augury.core.jit import Array, count_work
+from augury.core.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.engine import growing, inspect, snapshot
-from augury.engine.arrivals import Arrivals, Arrived, Bounds
-from augury.engine.atomic import Compaction, Step, Turn, release
+from augury.engine.arrivals import Arrivals, Arrived, SessionFrontier
+from augury.engine.atomic import Compaction, StepTransaction, Turn, release
 from augury.engine.callbacks import Callbacks
-from augury.engine.changes import Answers, Changes, Detected
+from augury.engine.changes import Changes, Detected, TypeAnswers
 from augury.engine.circuit import Circuit
-from augury.engine.found import Found, Rows
+from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
 from augury.engine.learning import in_time, known_name, rewire, statements_from, unforeseen
 from augury.engine.scenes import scene_of
-from augury.errors import DataError, RunError, UnusableError, nearest, too_deep
-from augury.jit import Array, count_work
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
-from augury.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.settings import Settings, choose_clock
 from augury.sources import Batch
+from augury.storage.frame import LONGEST
+from augury.storage.guard import Exceeded, Guard
 
 _MANY = 100_000  # rows, facts and values that are worth a look at what may be forgotten
 _FEW_VALUES = 4096  # of facts that are gone, that are not worth forgetting
@@ -74,7 +74,7 @@ class Session:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
-        self._unseen: weakref.WeakSet[Rows] = weakref.WeakSet()
+        self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
         self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
@@ -149,7 +149,7 @@ class Session:
         circuit.turn = self._turn
         circuit.tables.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
-        answers = [Answers(events) for (name, _), events in circuit.derived.items() if name in outputs]
+        answers = [TypeAnswers(events) for (name, _), events in circuit.derived.items() if name in outputs]
         longest = self.settings.longest
         arrivals = Arrivals(circuit, self.program.plan, None if longest is None else self.clock.length(longest))
         self.answers, self.arrivals = answers, arrivals
@@ -213,8 +213,8 @@ class Session:
         return self._intake.unknown
 
     @property
-    def _bounds(self) -> Bounds:
-        return Bounds(
+    def _bounds(self) -> SessionFrontier:
+        return SessionFrontier(
             self.frontier,
             self.greatest,
             self.lateness,
@@ -254,7 +254,7 @@ class Session:
         said of a time that is settled already comes too late.
         """
         with self._alone():
-            with self._undoing(Step(self).undo):
+            with self._undoing(StepTransaction(self).undo):
                 self._open(self.now)
                 statements = statements_from(self, facts)
                 new = unforeseen(self, {one.fact.name for one in statements})
@@ -343,7 +343,7 @@ class Session:
         """
         if self._circuit is not None and self._many():
             self._prune_if_worth()
-        step = Step(self)
+        step = StepTransaction(self)
         late: list[HistoryItem] = []
         with self._undoing(step.undo):
             arrived = arrive()
@@ -371,7 +371,9 @@ class Session:
             self._turn.settle(error)
             raise said from None
 
-    def _taken(self, step: Step, arrived: Arrived, frontier: int | None, over: bool) -> tuple[Changes, list[Goal]]:
+    def _taken(
+        self, step: StepTransaction, arrived: Arrived, frontier: int | None, over: bool
+    ) -> tuple[Changes, list[Goal]]:
         """Takes in what has arrived; the changes, and the goals that somebody wants to hear of."""
         circuit = self.circuit
         step.opened(arrived)
@@ -397,7 +399,7 @@ class Session:
             self.late += arrived.late
         return self._told(step, over)
 
-    def _complete(self, step: Step, changes: Changes, goals: list[Goal], late: list[HistoryItem]) -> None:
+    def _complete(self, step: StepTransaction, changes: Changes, goals: list[Goal], late: list[HistoryItem]) -> None:
         """Completes a step that counts, and calls whoever wants to hear of it."""
         try:
             try:
@@ -422,7 +424,7 @@ class Session:
             hint="give it a window or a key, or tell fewer events at a time",
         )
 
-    def _final(self, one: Answers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
+    def _final(self, one: TypeAnswers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
         delays = settling_delays(self.program.plan)
         if (
@@ -438,19 +440,19 @@ class Session:
             self.circuit.relied_on_lengths(until)
         return min(until, limit), held
 
-    def _told(self, step: Step, over: bool = False) -> tuple[Changes, list[Goal]]:
+    def _told(self, step: StepTransaction, over: bool = False) -> tuple[Changes, list[Goal]]:
         """What the step has changed. From then on nothing needs memory until it counts."""
         circuit = self.circuit
         until = self.now if self.settings.emit == "early" else self.settled
-        gone, given = list[Rows](), list[Rows]()
+        gone, given = list[AnswerRows](), list[AnswerRows]()
         concerned = [self._of_table[key] for key in circuit.tables.changed if key in self._of_table]
         for one in dict.fromkeys((*concerned, *self._waiting)):
             early = self.settings.emit == "early"
             dead, new = one.step(*((until, None) if early else self._final(one, until, over)))
             if len(dead):
-                gone.append(Rows(circuit, one.events, dead))
+                gone.append(AnswerRows(circuit, one.events, dead))
             if len(new):
-                given.append(Rows(circuit, one.events, new))
+                given.append(AnswerRows(circuit, one.events, new))
                 self.matched += len(new)
             if one.waiting:
                 self._waiting[one] = None
@@ -459,7 +461,7 @@ class Session:
         goals = self._callbacks.goals(circuit, self.now)
         self.steps += 1
         step.given = [*gone, *given]
-        changes = Changes(Found(gone), Found(given), self.program.plan, self.clock)
+        changes = Changes(FoundAnswers(gone), FoundAnswers(given), self.program.plan, self.clock)
         circuit.prepare()
         return changes, goals
 
@@ -557,10 +559,10 @@ class Session:
             return changes
 
     @contextmanager
-    def _restoring(self) -> Iterator[Step]:
+    def _restoring(self) -> Iterator[StepTransaction]:
         """What changes more than rows: where it fails, the session goes back to a snapshot of before."""
         self._keep_unseen()
-        step, before = Step(self), snapshot.taken(self)
+        step, before = StepTransaction(self), snapshot.taken(self)
 
         def undo() -> None:
             shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
@@ -643,16 +645,16 @@ class Session:
 
     def _standing(self, until: int | None) -> Detected:
         if self._circuit is None:
-            return Detected(Found([]), self.program.plan, Clock())
+            return Detected(FoundAnswers([]), self.program.plan, Clock())
         found = []
         for one in self.answers:
             rows = one.standing()
             if until is not None:
                 rows = rows[one.events.given_at()[rows] <= until]
             if len(rows):
-                found.append(Rows(self._circuit, one.events, rows))
+                found.append(AnswerRows(self._circuit, one.events, rows))
         self._unseen.update(found)
-        return Detected(Found(found), self.program.plan, self.clock)
+        return Detected(FoundAnswers(found), self.program.plan, self.clock)
 
     @property
     def errors(self) -> dict[tuple[str, str], int]:

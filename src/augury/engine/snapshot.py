@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from augury.clock import Clock
-from augury.columns.dictionary import Dictionary
-from augury.columns.table import grown
+from augury.core.clock import Clock
+from augury.core.errors import AuguryError, SnapshotError
+from augury.core.jit import Array
+from augury.core.limits import Limits
+from augury.core.model import Event, Revocation
 from augury.engine import growing
-from augury.engine.atomic import Step
+from augury.engine.atomic import StepTransaction
 from augury.engine.events import Events
 from augury.engine.saved import (
-    Head,
+    SnapshotHeader,
     Unsound,
     check_numbers,
     is_array,
@@ -40,22 +42,20 @@ from augury.engine.saved.forms import are_texts, are_values, is_time
 from augury.engine.saved.references import check_events, check_inputs
 from augury.engine.saved.unsound import other_version
 from augury.engine.sound import check_tables
-from augury.errors import AuguryError, SnapshotError
-from augury.jit import Array
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
-from augury.limits import Limits
-from augury.model import Event, Revocation
 from augury.settings import Settings
+from augury.storage.dictionary import Dictionary
+from augury.storage.table import grown
 
 if TYPE_CHECKING:
     from augury.algebra.plan import Plan
-    from augury.columns.table import Table
     from augury.compiled import Compiled
     from augury.engine.arrivals import Arrivals, InputRow
     from augury.engine.circuit import Circuit
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
+    from augury.storage.table import Table
 
 _KIND = "session"
 
@@ -186,14 +186,14 @@ def _restored(program: Compiled, data: Any, options: dict[str, Any]) -> Session:
         raise _unsound(head, f"its state cannot be ({type(error).__name__})") from error
 
 
-def _unsound(head: Head, why: str) -> SnapshotError:
+def _unsound(head: SnapshotHeader, why: str) -> SnapshotError:
     """What does not fit this version may be right for the one that it was taken with."""
     if head.augury != augury_version():
         return other_version(f"it was taken with Augury {head.augury[:40]}, this is {augury_version()}")
     return not_whole(why)
 
 
-def _session(program: Compiled, head: Head, state: Any, options: dict[str, Any]) -> Session:
+def _session(program: Compiled, head: SnapshotHeader, state: Any, options: dict[str, Any]) -> Session:
     from augury.engine.session import Session
 
     require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is no state of a session")
@@ -249,7 +249,7 @@ def _grow(session: Session, steps: Any) -> None:
         if what == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
-            step = Step(session)
+            step = StepTransaction(session)
             growing.remove(session, step, session.program.without_rule(text), text)
             step.complete()
     session.grown = [(what, text, after) for what, text, after in steps]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from augury.algebra.strata import components
-from augury.columns.frame import LONGEST
-from augury.columns.table import END, FIELDS, RANK, START, Table
-from augury.engine.operators.join import Join
+from augury.engine.operators.join import JoinOperator
 from augury.engine.saved import check_numbers, require
-from augury.optimiser.implied_bounds import FAR
+from augury.planner.implied_bounds import FAR
+from augury.storage.frame import LONGEST
+from augury.storage.table import END, FIELDS, RANK, START, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -68,5 +68,5 @@ def _check_order(operator: Operator) -> None:
     for number, (field, parent) in enumerate(operator.parents()):
         rows = table.data[field, : table.n]
         made = rows >= 0
-        least = ends[made] - 1 if isinstance(operator, Join) and number == 0 else ends[made]
+        least = ends[made] - 1 if isinstance(operator, JoinOperator) and number == 0 else ends[made]
         require(bool((parent.data[END, rows[made]] <= least).all()), "a row made of itself")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from augury.columns.column import distinct
-from augury.columns.grouping import spread
-from augury.columns.table import END, Table
+from augury.core.jit import Array
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derive, Derived
 from augury.entailment import Derivation
-from augury.jit import Array
+from augury.storage.column import distinct
+from augury.storage.grouping import spread
+from augury.storage.table import END, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -189,7 +189,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[T
 
 
 def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
-    names = _Names(circuit)
+    names = _IdNumbers(circuit)
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
     for some, leaves in groups:
@@ -219,7 +219,7 @@ def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
     return Many([(maker, *np.array(some, np.int64).T) for maker, some in found.values()])
 
 
-class _Names:
+class _IdNumbers:
     """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
 
     def __init__(self, circuit: Circuit) -> None:

@@ -49,18 +49,17 @@ from augury.algebra.run_terms import run_labels, run_variables
 from augury.algebra.sharing import canonical
 from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import Var, Wild, variables
-from augury.clock import Timestamp
-from augury.columns.frame import Needs, View
-from augury.columns.table import END, FIELDS, Table
+from augury.core.clock import Timestamp
+from augury.core.errors import RunError
 from augury.engine.operators.absence import Absence
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.clocked import ClockWindows
-from augury.engine.operators.collect import Collect, RowsOfOne
+from augury.engine.operators.collect import CollectOperator, RowsOfOne
 from augury.engine.operators.derive import Derive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import GAP
-from augury.engine.operators.join import Join as JoinOperator
-from augury.engine.operators.map import UNTIL, Map, Point, Unfolded, Union, Until
+from augury.engine.operators.join import JoinOperator as JoinOperator
+from augury.engine.operators.map import UNTIL, MapOperator, Point, Unfolded, UnionOperator, Until
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.policies import POLICIES
 from augury.engine.operators.ranged_collect import RangedCollect
@@ -71,8 +70,9 @@ from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.prepare import prepared
 from augury.engine.operators.settled import Settled
-from augury.errors import RunError
-from augury.optimiser.implied_bounds import Back, implied_back, implied_bounds
+from augury.planner.implied_bounds import Back, implied_back, implied_bounds
+from augury.storage.frame import Needs, View
+from augury.storage.table import END, FIELDS, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -100,7 +100,7 @@ class Wiring:
             above = self._above(rule, len(rule.collects))
             bound = {v for c in rule.having for v in condition_vars(c)}
             out = self.table(sorted(above.vars & (set(rows.vars) | bound)), sorted(above.labels & set(rows.labels)))
-            rows = Map(self.circuit, rows, out, rule.label, where=rule.having).out
+            rows = MapOperator(self.circuit, rows, out, rule.label, where=rule.having).out
         covers, events = rule.covers, self.circuit.derived[rule.predicate]
         if rule.top is not None:
             place = {rule.top.place} if rule.top.place else set()
@@ -159,7 +159,7 @@ class Wiring:
         # A fact in a filter may bind in several ways, and what it binds is no second occurrence.
         collected_twice = _several(collect.pattern) or any(isinstance(c, Holds) for c in collect.where)
         simple = keys == shared and several != "groups" and not collected_twice
-        kind = RangedCollect if simple and RangedCollect.suits(self.circuit, collect, rows) else Collect
+        kind = RangedCollect if simple and RangedCollect.suits(self.circuit, collect, rows) else CollectOperator
         return kind(self.circuit, rows, collected, out, rule, number, keys, shared, several, collected_twice, back).out
 
     # Patterns
@@ -220,7 +220,7 @@ class Wiring:
             case Either():
                 left, right = self.view(node.left, needs, rule), self.view(node.right, needs, rule)
                 out = self.table(sorted(needs.vars), sorted(needs.labels))
-                return Union(self.circuit, (left, right), out, rule).out
+                return UnionOperator(self.circuit, (left, right), out, rule).out
             case Repeat():
                 return self.view(repeated(node), needs, rule)
             case Join():
@@ -275,7 +275,7 @@ class Wiring:
             )
         kept = [n for n in (*source.labels, *labels) if n in needs.labels]
         out = self.table(source.vars, kept, {**dict.fromkeys(source.named, 0), **dict.fromkeys(labels, -1)})
-        return Map(self.circuit, source, out, rule, labels=tuple(labels), longest=longest).out
+        return MapOperator(self.circuit, source, out, rule, labels=tuple(labels), longest=longest).out
 
     def _scan(
         self,
@@ -305,7 +305,9 @@ class Wiring:
         else:
             source = View(table, {}, own_labels)
             args = tuple((field(i), a) for i, a in enumerate(node.args) if not isinstance(a, Wild))  # type: ignore[assignment]
-        Map(self.circuit, source, out, rule, args=args, labels=labels, longest=longest, where=where, after=after)
+        MapOperator(
+            self.circuit, source, out, rule, args=args, labels=labels, longest=longest, where=where, after=after
+        )
         return out
 
     def _instant(self, node: Instant) -> View:
@@ -335,7 +337,7 @@ class Wiring:
                 made = {c.label for c in plain if isinstance(c, Relative)}
                 kept = sorted(above.vars & possible_vars(node)), sorted(above.labels & (set(source.labels) | made))
                 out = self.table(*kept, dict.fromkeys(source.named, 0))
-                rows = Map(self.circuit, source, out, rule, where=plain).out
+                rows = MapOperator(self.circuit, source, out, rule, where=plain).out
             else:
                 rows = source
         for condition in absent:
@@ -475,7 +477,7 @@ class Wiring:
         """Pairs that a policy chooses among: those for which the facts are so, as long as they are."""
         vars = needs.vars & (possible_vars(node) | {v for c in where for v in condition_vars(c)})
         out = self.table(sorted(vars), sorted(rows.labels), dict.fromkeys(rows.named, 0))
-        return Map(self.circuit, rows, out, rule, where=where).out
+        return MapOperator(self.circuit, rows, out, rule, where=where).out
 
     def _hidden(self, node: Join, right: View, rule: str) -> View | None:
         """What must be absent, where the right part alone says which occurrences of it block."""

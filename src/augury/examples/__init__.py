@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from augury.clock import Clock
-from augury.model import Event, Iri
+from augury.core.clock import Clock
+from augury.core.model import Event, Iri
 
 EXAMPLES = (
     "wildfire", "blizzard", "flower_delivery", "brokerage", "web_shop", "supply_chain", "smart_grid", "card_fraud", "stocks", "traffic",
@@ -27,7 +27,7 @@ DATA = (".aug", ".spaseq", ".csv", ".ttl", ".trig", ".md")
 
 
 @dataclass(frozen=True)
-class Table:
+class ExampleTable:
     """Something to read: a title, names of columns, and rows."""
 
     title: str
@@ -36,7 +36,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Found:
+class ExampleResult:
     """What an example has detected, in the order of events, and where its files are."""
 
     events: Sequence[Event]
@@ -78,7 +78,7 @@ class Example:
     revises: tuple[str, ...] = ()
     lanes: tuple[str, ...] = ()
     explains: str = ""
-    tables: Callable[[Found], list[Table]] | None = None
+    tables: Callable[[ExampleResult], list[ExampleTable]] | None = None
     pictured: tuple[str, ...] = ()
     places: Callable[[], dict[str, tuple[float, float]]] | None = None
 

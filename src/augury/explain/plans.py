@@ -15,8 +15,8 @@ from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
 from augury.algebra.strata import Stratum, strata
 from augury.algebra.terms import show
-from augury.clock import show_duration
-from augury.errors import RunError, Span
+from augury.core.clock import show_duration
+from augury.core.errors import RunError, Span
 from augury.explain.query_words import query_json, query_text
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
@@ -101,7 +101,7 @@ def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
     for module in modules:
         for statement in module.statements:
             text = printer.statement(statement)
-            if isinstance(statement, s.EventRule):
+            if isinstance(statement, s.RuleStatement):
                 found[statement.span] = text
     return found
 
@@ -219,7 +219,7 @@ def _run_tree(node: n.Run, plan: Plan) -> Tree:
     return Tree(", ".join(parts), (*children, *_absent(node, plan)))
 
 
-def _part_tree(part: n.Part, linked: bool, plan: Plan) -> Tree:
+def _part_tree(part: n.RunPart, linked: bool, plan: Plan) -> Tree:
     inner = describe(part.input, plan)
     words: list[str] = [part.link] if linked else []
     if (part.least, part.most) != (1, 1):
@@ -232,7 +232,7 @@ def _part_tree(part: n.Part, linked: bool, plan: Plan) -> Tree:
     return Tree(", ".join(words), (inner,)) if words else inner
 
 
-def _times(part: n.Part) -> str:
+def _times(part: n.RunPart) -> str:
     match part.least, part.most:
         case 0, 1:
             return "or not"

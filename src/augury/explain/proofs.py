@@ -11,12 +11,12 @@ from augury.algebra.matching import Binding, Proof, match_all
 from augury.algebra.nodes import Holds, Rule, Unless
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Wild
+from augury.core.model import Event, Fact, Value
 from augury.entailment import Derivation
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.solve import FAR
-from augury.meaning.evaluator import derive_from
-from augury.meaning.static import Call, Static
-from augury.model import Event, Fact, Value
+from augury.reference.evaluator import derive_from
+from augury.reference.static import Static, StaticCall
 
 
 class Proofs(Static):
@@ -50,7 +50,7 @@ class Proofs(Static):
         ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
         return [way for way in ways if way.proofs] or [Derivation(rule.label, parts)]
 
-    def _way(self, predicate: Predicate, call: Call) -> list[Value] | None:
+    def _way(self, predicate: Predicate, call: StaticCall) -> list[Value] | None:
         """The values on the way from the first argument to the second; None where there is no index for this time."""
         knowledge, words = self.knowledge, self.knowledge.words
         if not knowledge.closures.answers(predicate, FAR if call.at is None else call.at):
@@ -58,7 +58,7 @@ class Proofs(Static):
         first, last = (int(words.canonical(np.array([words.encode(a)]))[0]) for a in call.args)  # type: ignore[arg-type]
         return [words.decode(code) for code in knowledge.closures.index(predicate).path(first, last)]
 
-    def facts_for(self, predicate: Predicate, call: Call) -> list[Fact]:
+    def facts_for(self, predicate: Predicate, call: StaticCall) -> list[Fact]:
         relation = self.knowledge.relations.get(predicate)
         if relation is None:
             return []

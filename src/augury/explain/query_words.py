@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from augury.algebra.graph_queries import (
-    Alternative,
     Both,
     Construct,
     EventCount,
+    GraphAlternative,
     GraphQuery,
     Operand,
-    Reading,
-    Select,
+    SelectForm,
+    SequenceStep,
     Sliding,
-    Step,
+    StepSequence,
     Tumbling,
     Use,
     bound_before,
@@ -24,7 +24,7 @@ from augury.algebra.graph_queries import (
     readings,
     uses,
 )
-from augury.clock import Timestamp, show_duration
+from augury.core.clock import Timestamp, show_duration
 from augury.explain.tree import Tree
 
 _SEPARATORS = {",": "directly after", ";": "next", ":": "at any later time"}
@@ -98,7 +98,7 @@ def _given(query: GraphQuery) -> str:
     return f"once {late}, where something must stay away after its last event; else with that"
 
 
-def query_tree(query: GraphQuery, reading: Reading) -> Tree:
+def query_tree(query: GraphQuery, reading: StepSequence) -> Tree:
     """A reading of a query: its answer, and below it the steps in order."""
     children = [_step(query, reading, number, step) for number, step in enumerate(reading.steps)]
     for item in reading.absent:
@@ -108,7 +108,7 @@ def query_tree(query: GraphQuery, reading: Reading) -> Tree:
 
 def _answer(query: GraphQuery) -> str:
     match query.answer:
-        case Select():
+        case SelectForm():
             return f"{query.name}({', '.join(column.name for column in query.answer.columns)})"
         case Construct():
             return f"a graph on <{query.answer.stream}>"
@@ -116,7 +116,7 @@ def _answer(query: GraphQuery) -> str:
             assert_never(query.answer)
 
 
-def _step(query: GraphQuery, reading: Reading, number: int, step: Step) -> Tree:
+def _step(query: GraphQuery, reading: StepSequence, number: int, step: SequenceStep) -> Tree:
     before = bound_before(reading, number, query)
     words = [
         f"{_SEPARATORS[step.item.separator]}: {_operand(step.item.operand, query)}"
@@ -146,7 +146,7 @@ def _operand(operand: Operand, query: GraphQuery) -> str:
             return f"{operand.name} on {', '.join(names[iri] for iri in query.gpm(operand.name).streams)}"
         case Both():
             return f"({_operand(operand.left, query)} and at that time {_operand(operand.right, query)})"
-        case Alternative():
+        case GraphAlternative():
             return f"({_operand(operand.left, query)} or {_operand(operand.right, query)})"
         case _:
             assert_never(operand)

@@ -12,7 +12,7 @@ from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, stages
 from augury.algebra.terms import Const, show
-from augury.clock import show_duration
+from augury.core.clock import show_duration
 from augury.explain.wording import show_condition
 from augury.queries.lower import lowered
 

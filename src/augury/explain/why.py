@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from augury.algebra.matching import Proof
-from augury.clock import Clock
+from augury.core.clock import Clock
+from augury.core.errors import counted
+from augury.core.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.entailment import Derivation, Model
-from augury.errors import counted
 from augury.explain.tree import Flowchart, Tree
 from augury.language.rules.show import Printer
-from augury.model import Event, OrderKey, Value, order_key, show_value, to_json
 from augury.notation import show_event
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.terms import show
-from augury.clock import show_duration
+from augury.core.clock import show_duration
 
 
 def show_condition(condition: Condition) -> str:

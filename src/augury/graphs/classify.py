@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN
+from augury.core.jit import Array, Kernel, helper
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
 from augury.graphs.lexical import INTEGERS, RANKS
-from augury.jit import Array, Kernel, helper
 
 MAKES_NO_ARRAYS = True
 # Families: terms of one can be compared with one another. Those up to MEASURED have a number.

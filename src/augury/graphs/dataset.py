@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.sparql_algebra import TriplePattern, Variable
-from augury.columns.unique import is_in, unique, unique_first
-from augury.graphs.match import Filters, Graph, fitting
+from augury.core.jit import Array
+from augury.core.model import Iri
+from augury.graphs.match import Filters, TripleIndex, fitting
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.solutions import ONE, Pairs, Table, different_rows, distinct, expanded, joined
-from augury.jit import Array
-from augury.model import Iri
+from augury.graphs.solutions import ONE, Pairs, SolutionTable, different_rows, distinct, expanded, joined
+from augury.storage.unique import is_in, unique, unique_first
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class StaticGraph:
     def __len__(self) -> int:
         return len(self.subject)
 
-    def start(self, given: Table | None, names: frozenset[str]) -> Table:
+    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         """The bindings that are given; without any that help, all triples are looked at."""
         return ONE if given is None else seeds(given, names)
 
-    def for_rows(self, event: Array | None, size: int) -> Graph:
+    def for_rows(self, event: Array | None, size: int) -> TripleIndex:
         return self
 
     @cached_property
@@ -87,7 +87,7 @@ class StaticGraph:
             found = self._by[part, predicate] = _Sorted(keys[order], rows[order])
         return found
 
-    def count(self, triple: TriplePattern, table: Table) -> float:
+    def count(self, triple: TriplePattern, table: SolutionTable) -> float:
         known = [self._known(end, table) is not None for end in (triple.subject, triple.object)]
         if isinstance(triple.predicate, Iri):
             whole = len(self._rows(self.terms.find(triple.predicate)))
@@ -95,7 +95,7 @@ class StaticGraph:
             whole = len(self) * (1 if isinstance(triple.predicate, Variable) else 2)
         return whole if not any(known) else table.size / 1e6 + whole / 1e3 / 1e3 ** sum(known)
 
-    def extend(self, table: Table, triple: TriplePattern, filters: Filters) -> Table:
+    def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:
         if not isinstance(triple.predicate, Iri | Variable):
             return relation(self, self.terms, triple, table)
         for part, end in (("subject", triple.subject), ("object", triple.object)):
@@ -105,14 +105,14 @@ class StaticGraph:
         found = filters.ask(fitting(self, self.terms, triple))
         return found if table is ONE else joined(table, found, self.events)
 
-    def _known(self, end: object, table: Table) -> Array | None:
+    def _known(self, end: object, table: SolutionTable) -> Array | None:
         """What an end of a triple is in each row of a table; None where it is open."""
         if not isinstance(end, Variable):
             return np.full(table.size, self.terms.find(end), np.int64)  # type: ignore[arg-type]
         column = table.columns.get(end.name)
         return None if column is None or table.unbound(end.name) else column
 
-    def _looked_up(self, table: Table, triple: TriplePattern, part: str, asked: Array) -> Table:
+    def _looked_up(self, table: SolutionTable, triple: TriplePattern, part: str, asked: Array) -> SolutionTable:
         """The rows of a table with the triples that have what is asked for."""
         predicate = self.terms.find(triple.predicate) if isinstance(triple.predicate, Iri) else None
         found = self._sorted(part, predicate).find(asked)
@@ -128,17 +128,17 @@ class StaticGraph:
             else:
                 keep &= (named[end.name] == column) | (named[end.name] < 0)
                 named[end.name] = np.where(named[end.name] < 0, column, named[end.name])
-        return Table(result.size, result.event, named, table.distinct).take(keep)
+        return SolutionTable(result.size, result.event, named, table.distinct).take(keep)
 
 
-def seeds(given: Table, names: frozenset[str]) -> Table:
+def seeds(given: SolutionTable, names: frozenset[str]) -> SolutionTable:
     """The different bindings of some variables, whatever the event; those that some row leaves open are left out."""
     chosen = {n: column for n, column in given.columns.items() if n in names and not given.unbound(n)}
-    return distinct(Table(given.size, None, chosen, distinct=False)) if chosen else ONE
+    return distinct(SolutionTable(given.size, None, chosen, distinct=False)) if chosen else ONE
 
 
 @dataclass(frozen=True)
-class Dataset:
+class GraphDataset:
     """Graphs by the numbers of their names."""
 
     graphs: Mapping[int, StaticGraph] = field(default_factory=dict)
@@ -151,14 +151,14 @@ class Dataset:
         return self.graphs.get(name)
 
     @staticmethod
-    def of(subject: Array, predicate: Array, object: Array, graph: Array, terms: Terms) -> Dataset:
+    def of(subject: Array, predicate: Array, object: Array, graph: Array, terms: Terms) -> GraphDataset:
         """Graphs from columns of triples; `graph` is the number of each one's name."""
         columns = (graph, predicate, subject, object)
         rows = different_rows(columns)
         g, p, s, o = (column[rows] for column in columns)
         names, starts = unique_first(g)
         stops = [*starts[1:], len(g)]
-        return Dataset(
+        return GraphDataset(
             {
                 int(name): StaticGraph(s[a:b], p[a:b], o[a:b], terms)
                 for name, a, b in zip(names, starts, stops, strict=True)
@@ -166,4 +166,4 @@ class Dataset:
         )
 
 
-NO_DATASET = Dataset()
+NO_DATASET = GraphDataset()

@@ -15,13 +15,13 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression
-from augury.columns.unique import unique, unique_first_inverse, unique_inverse
+from augury.core.jit import Array
 from augury.graphs import classify as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
 from augury.graphs.rdf_terms import UNBOUND, Terms, Worth, key_of
-from augury.graphs.solutions import Table
-from augury.jit import Array
+from augury.graphs.solutions import SolutionTable
+from augury.storage.unique import unique, unique_first_inverse, unique_inverse
 
 _TRUTH_RANK = 4  # beyond those of numbers
 _PENDING = -2  # a number or a boolean that has not become a term yet
@@ -52,61 +52,61 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Column:
+class TermColumn:
     """Terms by number, UNBOUND where there is an error; _PENDING where the worth alone is known. One row may stand for all."""
 
     numbers: Array
     worth: Worth
 
 
-class Expressions:
+class TermExpressions:
     """Expressions over the terms of a circuit. `exists` answers EXISTS for the rows of a table."""
 
-    def __init__(self, terms: Terms, exists: Callable[[p.Exists, Table], Array]) -> None:
+    def __init__(self, terms: Terms, exists: Callable[[p.Exists, SolutionTable], Array]) -> None:
         self.terms, self.exists = terms, exists
 
-    def holds(self, condition: Expression, table: Table) -> Array:
+    def holds(self, condition: Expression, table: SolutionTable) -> Array:
         """The rows for which a condition is true."""
         return np.broadcast_to(self.truth(condition, table).true, table.size)
 
-    def terms_of(self, expression: Expression, table: Table) -> Array:
+    def terms_of(self, expression: Expression, table: SolutionTable) -> Array:
         """The terms that an expression is in each row, UNBOUND where it is an error."""
         return np.broadcast_to(self._numbers(self.column(expression, table)), table.size).copy()
 
     # Conditions
 
-    def truth(self, expression: Expression, table: Table) -> Truth:
+    def truth(self, expression: Expression, table: SolutionTable) -> Truth:
         match expression:
             case p.Exists():
                 found = self.exists(expression, table)
                 return Truth(found, np.zeros(1, bool))
-            case p.Call("&&"):
+            case p.SparqlCall("&&"):
                 return _both(*(self.truth(arg, table) for arg in expression.args))
-            case p.Call("||"):
+            case p.SparqlCall("||"):
                 return _negated(_both(*(_negated(self.truth(arg, table)) for arg in expression.args)))
-            case p.Call("!"):
+            case p.SparqlCall("!"):
                 return _negated(self.truth(expression.args[0], table))
-            case p.Call("BOUND", (p.Variable(name),)):
+            case p.SparqlCall("BOUND", (p.Variable(name),)):
                 return _certain(table.columns[name] != UNBOUND if name in table.columns else np.zeros(1, bool))
-            case p.Call("IN", (first, *listed)):
+            case p.SparqlCall("IN", (first, *listed)):
                 return self._in(first, listed, table)
-            case p.Call("NOT IN", (first, *listed)):
+            case p.SparqlCall("NOT IN", (first, *listed)):
                 return _negated(self._in(first, listed, table))
-            case p.Call("sameTerm"):
+            case p.SparqlCall("sameTerm"):
                 a, b = (self._numbers(self.column(arg, table)) for arg in expression.args)
                 return _checked(a == b, (a == UNBOUND) | (b == UNBOUND))
-            case p.Call(name, (left, right)) if name in _COMPARISONS:
+            case p.SparqlCall(name, (left, right)) if name in _COMPARISONS:
                 return self._compare(name, self.column(left, table), self.column(right, table))
         return self._effective(self.column(expression, table))
 
-    def _in(self, first: Expression, listed: Sequence[Expression], table: Table) -> Truth:
+    def _in(self, first: Expression, listed: Sequence[Expression], table: SolutionTable) -> Truth:
         left = self.column(first, table)
         if not listed:
             return _checked(np.zeros(1, bool), left.numbers == UNBOUND)
         tests = [_negated(self._compare("=", left, self.column(one, table))) for one in listed]
         return _negated(reduce(_both, tests))
 
-    def _effective(self, column: Column) -> Truth:
+    def _effective(self, column: TermColumn) -> Truth:
         """The effective boolean value."""
         worth, numbers = column.worth, column.numbers
         measured = (worth.family == t.NUMBER) | (worth.family == t.TRUTH)
@@ -119,7 +119,7 @@ class Expressions:
             true[rest], error[rest] = answers == self._true, answers == UNBOUND
         return Truth(true & ~error, error)
 
-    def _compare(self, operator: str, a: Column, b: Column) -> Truth:
+    def _compare(self, operator: str, a: TermColumn, b: TermColumn) -> Truth:
         """By floats where families are the same and floats decide; else each different pair is looked at."""
         x, y = a.worth, b.worth
         error = (a.numbers == UNBOUND) | (b.numbers == UNBOUND)
@@ -134,7 +134,9 @@ class Expressions:
             self._compare_slowly(operator, a, b, np.flatnonzero(unsure), found, error)
         return Truth(found & ~error, error)
 
-    def _compare_slowly(self, operator: str, a: Column, b: Column, rows: Array, found: Array, error: Array) -> None:
+    def _compare_slowly(
+        self, operator: str, a: TermColumn, b: TermColumn, rows: Array, found: Array, error: Array
+    ) -> None:
         x, y = (_rows(self._numbers(column), rows) for column in (a, b))
         if operator in ("=", "!="):  # the same term is equal to itself, but for NaN, which floats decide
             same = (x == y) & (_rows(a.worth.family, rows) != t.NUMBER)
@@ -145,20 +147,20 @@ class Expressions:
 
     # Values
 
-    def column(self, expression: Expression, table: Table) -> Column:
+    def column(self, expression: Expression, table: SolutionTable) -> TermColumn:
         match expression:
             case p.Variable():
                 found = table.columns.get(expression.name)
                 return self._column(np.full(1, UNBOUND) if found is None else found)
             case p.Constant():
                 return self._column(np.array([self.terms.number(expression.term)]))
-            case p.Exists() | p.Call("&&" | "||" | "!" | "BOUND" | "IN" | "NOT IN" | "sameTerm"):
+            case p.Exists() | p.SparqlCall("&&" | "||" | "!" | "BOUND" | "IN" | "NOT IN" | "sameTerm"):
                 return _of_truth(self.truth(expression, table))
-            case p.Call("IF", (condition, first, second)):
+            case p.SparqlCall("IF", (condition, first, second)):
                 return self._if(self.truth(condition, table), self.column(first, table), self.column(second, table))
-            case p.Call("COALESCE"):
+            case p.SparqlCall("COALESCE"):
                 return self._coalesce([self.column(arg, table) for arg in expression.args])
-            case p.Call(name):
+            case p.SparqlCall(name):
                 if name in _COMPARISONS:
                     return _of_truth(self.truth(expression, table))
                 args = [self.column(arg, table) for arg in expression.args]
@@ -167,24 +169,24 @@ class Expressions:
                 return self._column(self._once(name, [self._numbers(arg) for arg in args]))
         raise TypeError(f"not an expression: {expression!r}")
 
-    def _column(self, numbers: Array) -> Column:
+    def _column(self, numbers: Array) -> TermColumn:
         """Terms, with what they stand for; where there is none it does not matter what."""
         worth = self.terms.worth
         if not len(worth):
-            return Column(numbers, Worth(*(np.zeros(len(numbers), column.dtype) for column in worth.columns)))
-        return Column(numbers, worth.of(numbers))
+            return TermColumn(numbers, Worth(*(np.zeros(len(numbers), column.dtype) for column in worth.columns)))
+        return TermColumn(numbers, worth.of(numbers))
 
-    def _if(self, test: Truth, first: Column, second: Column) -> Column:
+    def _if(self, test: Truth, first: TermColumn, second: TermColumn) -> TermColumn:
         chosen = np.where(test.true, self._numbers(first), self._numbers(second))
         return self._column(np.where(test.error, UNBOUND, chosen))
 
-    def _coalesce(self, columns: Sequence[Column]) -> Column:
+    def _coalesce(self, columns: Sequence[TermColumn]) -> TermColumn:
         found = np.full(1, UNBOUND)
         for column in columns:
             found = np.where(found == UNBOUND, self._numbers(column), found)
         return self._column(found)
 
-    def _compute(self, operator: str, a: Column, b: Column) -> Column:
+    def _compute(self, operator: str, a: TermColumn, b: TermColumn) -> TermColumn:
         """Doubles are computed as such, and integers, while they are small enough; all else each different pair once."""
         x, y = a.worth, b.worth
         error = (a.numbers == UNBOUND) | (b.numbers == UNBOUND)
@@ -197,11 +199,11 @@ class Expressions:
         error, number, rank, sure = np.broadcast_arrays(error, number, rank, sure)
         numbers = np.where(error, UNBOUND, _PENDING)
         family = np.full(len(numbers), t.NUMBER, np.uint8)
-        found = Column(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
+        found = TermColumn(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
         if sure.all():
             return found
         rows = np.flatnonzero(~sure)
-        numbers = np.array(self._numbers(Column(np.where(sure, numbers, UNBOUND), found.worth)))
+        numbers = np.array(self._numbers(TermColumn(np.where(sure, numbers, UNBOUND), found.worth)))
         numbers[rows] = self._once(operator, [_rows(self._numbers(column), rows) for column in (a, b)])
         return self._column(numbers)
 
@@ -211,7 +213,7 @@ class Expressions:
     def _true(self) -> int:
         return self.terms.number(TRUE)
 
-    def _numbers(self, column: Column) -> Array:
+    def _numbers(self, column: TermColumn) -> Array:
         """The terms of a column; what is only a number or a boolean so far becomes one."""
         pending = column.numbers == _PENDING
         if not pending.any():
@@ -303,8 +305,8 @@ def _both(a: Truth, b: Truth) -> Truth:
     return Truth(true, ~true & ~false)
 
 
-def _of_truth(found: Truth) -> Column:
+def _of_truth(found: Truth) -> TermColumn:
     true, error = np.broadcast_arrays(found.true, found.error)
     size = len(true)
     worth = Worth(np.full(size, t.TRUTH, np.uint8), true.astype(float), np.ones(size, bool), np.zeros(size, np.uint8))
-    return Column(np.where(error, UNBOUND, _PENDING), worth)
+    return TermColumn(np.where(error, UNBOUND, _PENDING), worth)

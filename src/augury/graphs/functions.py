@@ -26,9 +26,9 @@ from augury.algebra.sparql_algebra import (
     RdfTerm,
     Triple,
 )
+from augury.core.model import Iri
 from augury.graphs import lexical as lex
-from augury.graphs.lexical import RANKED, RANKS, Moment, Number, family, literal_of, moment_of, number_of, of_rank
-from augury.model import Iri
+from augury.graphs.lexical import RANKED, RANKS, LexicalTime, Number, family, literal_of, moment_of, number_of, of_rank
 
 
 class ExpressionError(Exception):
@@ -73,7 +73,7 @@ def rank(term: RdfTerm) -> int:
     return RANKS[literal(term).datatype]
 
 
-def moment(term: RdfTerm) -> Moment:
+def moment(term: RdfTerm) -> LexicalTime:
     return known(moment_of(literal(term)))
 
 
@@ -205,7 +205,7 @@ def _duration(seconds: int | Fraction) -> Literal:
     return Literal(lex.day_time(timedelta(seconds=int(seconds))), lex.DAY_TIME_DURATION)
 
 
-def _shifted(written: Literal, time: Moment, length: tuple[int, Fraction]) -> Literal:
+def _shifted(written: Literal, time: LexicalTime, length: tuple[int, Fraction]) -> Literal:
     months, seconds = length
     if (
         months

@@ -12,19 +12,19 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from augury.algebra.sparql_algebra import ALL, Needs
+from augury.algebra.sparql_algebra import ALL, TripleNeeds
+from augury.core.jit import Array, Kernel, expect_work
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_of
 from augury.graphs.solutions import different_rows
-from augury.jit import Array, Kernel, expect_work
 
 Texts: TypeAlias = Any  # a column of texts: an array of Arrow, or a sequence of str
 
 
 @dataclass(frozen=True)
-class Triples:
+class EventTriples:
     """The triples of some events, sorted by event; of each event every triple once.
 
     `event[i]` is the number of an event in its batch, from 0 up to `events`; the others are numbers of terms.
@@ -40,43 +40,43 @@ class Triples:
         return len(self.event)
 
     @staticmethod
-    def of(events: int, rows: Array) -> Triples:
+    def of(events: int, rows: Array) -> EventTriples:
         """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
         columns = rows.reshape(-1, 4).T
         different = different_rows(columns)
-        return Triples(events, *(column[different] for column in columns))
+        return EventTriples(events, *(column[different] for column in columns))
 
-    def of_events(self, numbers: Array) -> Triples:
+    def of_events(self, numbers: Array) -> EventTriples:
         """The triples of the events with these numbers, one of which may be there twice; they are numbered anew in this order."""
         size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
         if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
             lo, hi = np.searchsorted(self.event, [first, first + size])
             columns = (column[lo:hi] for column in (self.subject, self.predicate, self.object))
-            return Triples(size, self.event[lo:hi] - first, *columns)
+            return EventTriples(size, self.event[lo:hi] - first, *columns)
         starts = np.searchsorted(self.event, np.arange(self.events + 1))
         counts = (starts[1:] - starts[:-1])[numbers]
         rows = np.arange(counts.sum()) + np.repeat(starts[:-1][numbers] - (np.cumsum(counts) - counts), counts)
         columns = (column[rows] for column in (self.subject, self.predicate, self.object))
-        return Triples(size, np.repeat(np.arange(size), counts), *columns)
+        return EventTriples(size, np.repeat(np.arange(size), counts), *columns)
 
-    def renumbered(self, numbers: Array) -> Triples:
+    def renumbered(self, numbers: Array) -> EventTriples:
         """With other numbers of terms."""
         columns = (numbers[column] for column in (self.subject, self.predicate, self.object))
-        return Triples(self.events, self.event, *columns)
+        return EventTriples(self.events, self.event, *columns)
 
     @staticmethod
-    def joined(parts: Sequence[Triples]) -> Triples:
+    def joined(parts: Sequence[EventTriples]) -> EventTriples:
         """Those of some events, and then those of others."""
         if len(parts) == 1:
             return parts[0]
         before = np.cumsum([0, *(part.events for part in parts)])
         event = np.concatenate([part.event + n for part, n in zip(parts, before, strict=False)])
         rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("subject", "predicate", "object"))
-        return Triples(int(before[-1]), event, *rest)
+        return EventTriples(int(before[-1]), event, *rest)
 
 
 @dataclass(frozen=True)
-class Malformed:
+class MalformedGraph:
     """What is wrong with the text of an event: its number in the batch, the line in the text (0 where it is not known)."""
 
     event: int
@@ -92,8 +92,8 @@ class ReadAhead:
     """Triples that were read when their texts came: those of `needs`, by numbers of these terms."""
 
     terms: Terms
-    needs: Needs
-    triples: Triples
+    needs: TripleNeeds
+    triples: EventTriples
 
     @staticmethod
     def joined(parts: Sequence[ReadAhead]) -> ReadAhead | None:
@@ -104,7 +104,7 @@ class ReadAhead:
         different = {id(part.terms): part.terms for part in parts}
         numbers = {i: terms.keys.add_all(others.keys, 0) for i, others in different.items() if others is not terms}
         own = [p.triples if p.terms is terms else p.triples.renumbered(numbers[id(p.terms)]) for p in parts]
-        return ReadAhead(terms, needs, Triples.joined(own))
+        return ReadAhead(terms, needs, EventTriples.joined(own))
 
 
 class HasBlanks(Exception):
@@ -115,11 +115,11 @@ class HasBlanks(Exception):
 class Read:
     """What was read: triples, and what is wrong with texts that have none for that reason."""
 
-    triples: Triples
-    malformed: list[Malformed] = field(default_factory=list)
+    triples: EventTriples
+    malformed: list[MalformedGraph] = field(default_factory=list)
 
 
-def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Names | None = None) -> Read:
+def read(texts: Texts, terms: Terms, needs: TripleNeeds = ALL, names: EventNames | None = None) -> Read:
     """The triples of events that somebody needs. Blank nodes are named `label.name` by the `names` of events.
 
     Where there are no names, blank nodes are told apart by a running number. A text that is malformed has no triples; what
@@ -132,19 +132,19 @@ def read(texts: Texts, terms: Terms, needs: Needs = ALL, names: Names | None = N
     if not compiled():
         listed = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
         rows, malformed = _parsed(listed, range(events), terms, needs, called)
-        return Read(Triples.of(events, rows), malformed)
+        return Read(EventTriples.of(events, rows), malformed)
     data, bounds = bytes_of(texts)
     wanted = _wanted(terms, needs)
     found, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
     if plain.all():
-        return Read(Triples.of(events, found[:4].T) if repeated else Triples(events, *found[:4]))
+        return Read(EventTriples.of(events, found[:4].T) if repeated else EventTriples(events, *found[:4]))
     odd = np.flatnonzero(~plain).tolist()
     odd_texts = [data[bounds[i] : bounds[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in odd]
     rows, malformed = _parsed(odd_texts, odd, terms, needs, called)
-    return Read(Triples.of(events, np.concatenate([found[:4].T, rows])), malformed)
+    return Read(EventTriples.of(events, np.concatenate([found[:4].T, rows])), malformed)
 
 
-class Names(Protocol):
+class EventNames(Protocol):
     """The names of events by their numbers."""
 
     def __getitem__(self, event: int, /) -> str: ...
@@ -167,7 +167,7 @@ class _Numbered:
         return str(self.first + event)
 
 
-def _wanted(terms: Terms, needs: Needs) -> Array | None:
+def _wanted(terms: Terms, needs: TripleNeeds) -> Array | None:
     """For each number of a term whether triples of this predicate are needed; None where all are."""
     if needs.every:
         return None
@@ -177,7 +177,7 @@ def _wanted(terms: Terms, needs: Needs) -> Array | None:
     return found
 
 
-def _name_column(names: Names, events: int) -> tuple[Array, Array]:
+def _name_column(names: EventNames, events: int) -> tuple[Array, Array]:
     """The names of events one behind the other."""
     listed = [names[i].encode("utf-8", "surrogatepass") for i in range(events)]
     ends = np.zeros(events + 1, np.int64)
@@ -204,16 +204,16 @@ def bytes_of(texts: Texts) -> tuple[Array, Array]:
 
 
 def _parsed(
-    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: Needs, names: Names
-) -> tuple[Array, list[Malformed]]:
+    texts: Sequence[str | None], events: Sequence[int], terms: Terms, needs: TripleNeeds, names: EventNames
+) -> tuple[Array, list[MalformedGraph]]:
     """The triples of texts by the parser, as rows `event, subject, predicate, object`."""
     wanted = None if needs.every else {key_of(predicate) for predicate in needs.predicates}
-    keys, numbers, malformed = list[bytes](), list[int](), list[Malformed]()
+    keys, numbers, malformed = list[bytes](), list[int](), list[MalformedGraph]()
     for event, text in zip(events, texts, strict=True):
         try:
             found = list(_triples_of(text or "", _Blanks(names, event), wanted))
         except SyntaxError as error:
-            malformed.append(Malformed(event, error.lineno or 0, said_by_parser(error)))
+            malformed.append(MalformedGraph(event, error.lineno or 0, said_by_parser(error)))
             continue
         keys += found
         numbers += [event] * (len(found) // 3)
@@ -236,7 +236,7 @@ def _triples_of(text: str, blank: _Blanks, wanted: set[bytes] | None) -> Iterato
 class _Blanks:
     """The labels of the blank nodes of an event: as they are written, or numbered where the parser made them up."""
 
-    def __init__(self, names: Names, event: int) -> None:
+    def __init__(self, names: EventNames, event: int) -> None:
         self.names, self.event = names, event
         self.anonymous: dict[str, int] = {}
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.kernels.hashing import EMPTY, NUMBER
-from augury.columns.table import capacity, grown
-from augury.jit import Array, Kernel, helper
+from augury.core.jit import Array, Kernel, helper
+from augury.storage.kernels.hashing import EMPTY, NUMBER
+from augury.storage.table import capacity, grown
 
 MAKES_NO_ARRAYS = True
 SEED, _PRIME, _OTHER, _BITS = 0x1505, 0x01000193, 668265263, 0x7FFFFFFF

@@ -78,7 +78,7 @@ _MIDNIGHT_OF_THE_EPOCH = {
 
 
 @dataclass(frozen=True)
-class Moment:
+class LexicalTime:
     """A time: what its parts are, and where it lies, in seconds since the epoch (of a time of day: since midnight)."""
 
     seconds: int | Fraction
@@ -114,7 +114,7 @@ def boolean_of(literal: Literal) -> bool | None:
 
 
 @lru_cache(4096)
-def moment_of(literal: Literal) -> Moment | None:
+def moment_of(literal: Literal) -> LexicalTime | None:
     """The time that a literal of xsd:dateTime, xsd:date or xsd:time stands for."""
     shape = {DATE_TIME: _DATE_TIME, DATE: _DATE, TIME: _TIME}.get(literal.datatype)
     found = shape.fullmatch(literal.text) if shape is not None else None
@@ -138,7 +138,7 @@ def moment_of(literal: Literal) -> Moment | None:
     if literal.datatype == TIME:
         seconds %= 86400
     second = Decimal(f"{local.second}{fraction}")
-    return Moment(seconds - _offset(zone) // timedelta(seconds=1), local, second, zone)
+    return LexicalTime(seconds - _offset(zone) // timedelta(seconds=1), local, second, zone)
 
 
 def duration_of(literal: Literal) -> tuple[int, Fraction] | None:

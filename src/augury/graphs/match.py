@@ -14,21 +14,21 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
-from augury.columns.unique import is_in, unique
-from augury.graphs.graph_texts import Triples
+from augury.core.jit import Array
+from augury.core.model import Iri
+from augury.graphs.graph_texts import EventTriples
 from augury.graphs.paths import relation
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes
-from augury.jit import Array
-from augury.model import Iri
+from augury.graphs.solutions import ONE, SolutionTable, distinct, joined, joint_codes
+from augury.storage.unique import is_in, unique
 
 
-class Graph(Protocol):
+class TripleIndex(Protocol):
     """Triples to match patterns with."""
 
     events: int
 
-    def start(self, given: Table | None, names: frozenset[str]) -> Table:
+    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         """What the first triple is joined with."""
         ...
 
@@ -36,11 +36,11 @@ class Graph(Protocol):
         """The events (None: all), subjects, predicates and objects of the triples with a predicate, or of all."""
         ...
 
-    def count(self, triple: TriplePattern, table: Table) -> float:
+    def count(self, triple: TriplePattern, table: SolutionTable) -> float:
         """About how many rows a triple leads to from those of a table."""
         ...
 
-    def extend(self, table: Table, triple: TriplePattern, filters: Filters) -> Table:
+    def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:
         """The rows of a table with each triple that fits."""
         ...
 
@@ -48,7 +48,7 @@ class Graph(Protocol):
         """Whether terms that are bound already are nodes of the graph: subject or object of a triple."""
         ...
 
-    def for_rows(self, event: Array | None, size: int) -> Graph:
+    def for_rows(self, event: Array | None, size: int) -> TripleIndex:
         """The graph as seen by rows that each are an event of their own."""
         ...
 
@@ -56,18 +56,18 @@ class Graph(Protocol):
 class Filters(Protocol):
     """Conditions that wait for what they look at."""
 
-    def ask(self, table: Table) -> Table:
+    def ask(self, table: SolutionTable) -> SolutionTable:
         """The rows that meet all conditions that can be asked by now."""
         ...
 
 
-class Waiting:
+class PendingFilters:
     """Conditions of a basic pattern. One that was asked of all rows is not asked again."""
 
-    def __init__(self, conditions: Sequence[Expression], holds: Holds) -> None:
+    def __init__(self, conditions: Sequence[Expression], holds: FilterCheck) -> None:
         self.conditions, self.holds = list(conditions), holds
 
-    def ask(self, table: Table) -> Table:
+    def ask(self, table: SolutionTable) -> SolutionTable:
         for condition in list(self.conditions):
             if p.mentioned(condition) <= table.columns.keys():
                 self.conditions.remove(condition)
@@ -75,11 +75,13 @@ class Waiting:
         return table
 
 
-class Holds(Protocol):
-    def __call__(self, condition: Expression, table: Table) -> Array: ...
+class FilterCheck(Protocol):
+    def __call__(self, condition: Expression, table: SolutionTable) -> Array: ...
 
 
-def match_basic(graph: Graph, pattern: p.Basic, filters: Filters, given: Table | None = None) -> Table:
+def match_basic(
+    graph: TripleIndex, pattern: p.Basic, filters: Filters, given: SolutionTable | None = None
+) -> SolutionTable:
     """The rows that fit all triples of a pattern and meet the conditions."""
     names = p.may_bind(pattern)
     table = graph.start(given, names)
@@ -94,11 +96,11 @@ def match_basic(graph: Graph, pattern: p.Basic, filters: Filters, given: Table |
 class EventGraph:
     """The graphs of the events of a batch."""
 
-    def __init__(self, triples: Triples, terms: Terms) -> None:
+    def __init__(self, triples: EventTriples, terms: Terms) -> None:
         self.triples, self.terms, self.events = triples, terms, triples.events
         self._selected: dict[int, tuple[Array, Array, Array, Array]] = {}
 
-    def start(self, given: Table | None, names: frozenset[str]) -> Table:
+    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         return ONE
 
     def has_nodes(self, event: Array | None, terms: Array) -> Array:
@@ -127,7 +129,7 @@ class EventGraph:
             self._selected[predicate] = found
         return found
 
-    def count(self, triple: TriplePattern, table: Table) -> float:
+    def count(self, triple: TriplePattern, table: SolutionTable) -> float:
         """Triples that share nothing with the table come last: each of its rows would meet all of an event."""
         shared = any(isinstance(v, Variable) and v.name in table.columns for v in _parts(triple))
         apart = 0 if shared or table is ONE else len(self.triples) + 1
@@ -136,7 +138,7 @@ class EventGraph:
             return apart + len(self.select(self.terms.find(triple.predicate))[1]) / [1, 4, 16][known]
         return apart + len(self.triples) * (1 if isinstance(triple.predicate, Variable) else 2)
 
-    def extend(self, table: Table, triple: TriplePattern, filters: Filters) -> Table:
+    def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:
         if not isinstance(triple.predicate, Iri | Variable):
             return relation(self, self.terms, triple, table)
         found = filters.ask(fitting(self, self.terms, triple))  # conditions on one triple are asked before it is joined
@@ -147,7 +149,7 @@ def _parts(triple: TriplePattern) -> tuple[object, object, object]:
     return triple.subject, triple.predicate, triple.object
 
 
-def fitting(graph: Graph, terms: Terms, triple: TriplePattern) -> Table:
+def fitting(graph: TripleIndex, terms: Terms, triple: TriplePattern) -> SolutionTable:
     """The triples that fit one of a pattern, as rows of its variables."""
     predicate = terms.find(triple.predicate) if isinstance(triple.predicate, Iri) else None
     event, *columns = graph.select(predicate)
@@ -156,7 +158,7 @@ def fitting(graph: Graph, terms: Terms, triple: TriplePattern) -> Table:
 
 def as_table(
     event: Array | None, columns: Sequence[Array], parts: Sequence[RdfTerm | Variable | object], terms: Terms
-) -> Table:
+) -> SolutionTable:
     """Columns under the variables that stand at their places; rows fall that differ from a constant there, or from another place."""
     keep: Array | None = None
     named: dict[str, Array] = {}
@@ -171,5 +173,5 @@ def as_table(
             same = column == terms.find(part)  # type: ignore[arg-type]
         if same is not None:
             keep = same if keep is None else keep & same
-    table = Table(len(columns[0]), event, named)
+    table = SolutionTable(len(columns[0]), event, named)
     return table if keep is None else table.take(keep)

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.algebra.sparql_algebra import RDF, STRING
-from augury.columns.kernels.hashing import NUMBER
-from augury.columns.table import capacity, grown
+from augury.core.jit import Array, Kernel, helper
 from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.rdf_terms import Terms
-from augury.jit import Array, Kernel, helper
+from augury.storage.kernels.hashing import NUMBER
+from augury.storage.table import capacity, grown
 
 Arrays: TypeAlias = tuple[Array, ...]
 MAKES_NO_ARRAYS = True

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, RdfTerm, Triple
-from augury.errors import RunError
+from augury.core.errors import RunError
+from augury.core.model import Iri
 from augury.graphs.rdf_terms import key_of
-from augury.model import Iri
 
 _MADE_UP = re.compile(r"[0-9a-f]{24,32}")  # labels that the parser gives to blank nodes without one
 

@@ -12,19 +12,19 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Path, TriplePattern, Variable
-from augury.columns.unique import is_in
+from augury.core.jit import Array
+from augury.core.model import Iri
 from augury.graphs.rdf_terms import Terms
-from augury.graphs.solutions import ONE, Table, distinct, joined, joint_codes, united
-from augury.jit import Array
-from augury.model import Iri
+from augury.graphs.solutions import ONE, SolutionTable, distinct, joined, joint_codes, united
+from augury.storage.unique import is_in
 
 if TYPE_CHECKING:
-    from augury.graphs.match import Graph
+    from augury.graphs.match import TripleIndex
 
 FROM, TO, BETWEEN = " from", " to", " between"  # no variables of SPARQL
 
 
-def relation(graph: Graph, terms: Terms, triple: TriplePattern, table: Table) -> Table:
+def relation(graph: TripleIndex, terms: Terms, triple: TriplePattern, table: SolutionTable) -> SolutionTable:
     """The rows of a table, each with the nodes that a path connects it to."""
     path = triple.predicate
     assert not isinstance(path, Variable)
@@ -41,7 +41,7 @@ def relation(graph: Graph, terms: Terms, triple: TriplePattern, table: Table) ->
     return named if table is ONE else joined(table, named, graph.events)
 
 
-def _under(found: Table, subject: object, object: object, terms: Terms) -> Table:
+def _under(found: SolutionTable, subject: object, object: object, terms: Terms) -> SolutionTable:
     """Pairs under the variables at both ends; those fall that do not fit the constants."""
     keep = np.ones(found.size, bool)
     named: dict[str, Array] = {}
@@ -52,126 +52,126 @@ def _under(found: Table, subject: object, object: object, terms: Terms) -> Table
             keep &= column == named[end.name]
         else:
             named[end.name] = column
-    return distinct(Table(found.size, found.event, named, distinct=False).take(keep))
+    return distinct(SolutionTable(found.size, found.event, named, distinct=False).take(keep))
 
 
-def _swapped(found: Table) -> Table:
-    return Table(found.size, found.event, {FROM: found.columns[TO], TO: found.columns[FROM]}, found.distinct)
+def _swapped(found: SolutionTable) -> SolutionTable:
+    return SolutionTable(found.size, found.event, {FROM: found.columns[TO], TO: found.columns[FROM]}, found.distinct)
 
 
 class _Walk:
     """Paths through one graph. A node is a row of a table with its term under FROM, and its event."""
 
-    def __init__(self, graph: Graph, terms: Terms) -> None:
+    def __init__(self, graph: TripleIndex, terms: Terms) -> None:
         self.graph, self.terms = graph, terms
 
-    def known(self, end: object, table: Table) -> Table | None:
+    def known(self, end: object, table: SolutionTable) -> SolutionTable | None:
         """The nodes that an end of a path can be; None where it can be any."""
         if not isinstance(end, Variable):
             node = np.array([self.terms.number(end)])  # type: ignore[arg-type]
-            return Table(1, None, {FROM: node})
+            return SolutionTable(1, None, {FROM: node})
         column = table.columns.get(end.name)
         if column is None or table.unbound(end.name):
             return None
-        nodes = distinct(Table(table.size, table.event, {FROM: column}, distinct=False))
+        nodes = distinct(SolutionTable(table.size, table.event, {FROM: column}, distinct=False))
         return nodes.take(self.graph.has_nodes(nodes.event, nodes.columns[FROM]))
 
-    def pairs(self, path: Path, starts: Table | None) -> Table:
+    def pairs(self, path: Path, starts: SolutionTable | None) -> SolutionTable:
         """The pairs that a path connects, from the nodes that are known, or from all."""
         match path:
             case Iri() | p.Negated():
                 return self._from(self._step(path), starts)
             case p.Inverse():
                 return self._inverse(path.path, starts)
-            case p.Sequence():
+            case p.PathSequence():
                 found = self.pairs(path.parts[0], starts)
                 for part in path.parts[1:]:
                     found = self._then(found, part)
                 return found
-            case p.Alternative():
+            case p.PathAlternative():
                 found = self.pairs(path.parts[0], starts)
                 for part in path.parts[1:]:
                     found = distinct(united(found, self.pairs(part, starts), self.graph.events))
                 return found
-            case p.Repeat():
+            case p.PathRepeat():
                 return self._repeated(path, starts)
             case _:
                 assert_never(path)
 
-    def _inverse(self, path: Path, starts: Table | None) -> Table:
+    def _inverse(self, path: Path, starts: SolutionTable | None) -> SolutionTable:
         match path:
             case Iri() | p.Negated():
                 return self._from(_swapped(self._step(path)), starts)
             case p.Inverse():
                 return self.pairs(path.path, starts)
-            case p.Sequence():
-                return self.pairs(p.Sequence(tuple(p.Inverse(part) for part in reversed(path.parts))), starts)
-            case p.Alternative():
-                return self.pairs(p.Alternative(tuple(p.Inverse(part) for part in path.parts)), starts)
-            case p.Repeat():
-                return self.pairs(p.Repeat(p.Inverse(path.path), path.zero, path.many), starts)
+            case p.PathSequence():
+                return self.pairs(p.PathSequence(tuple(p.Inverse(part) for part in reversed(path.parts))), starts)
+            case p.PathAlternative():
+                return self.pairs(p.PathAlternative(tuple(p.Inverse(part) for part in path.parts)), starts)
+            case p.PathRepeat():
+                return self.pairs(p.PathRepeat(p.Inverse(path.path), path.zero, path.many), starts)
             case _:
                 assert_never(path)
 
-    def _step(self, path: Iri | p.Negated) -> Table:
+    def _step(self, path: Iri | p.Negated) -> SolutionTable:
         if isinstance(path, Iri):
             event, subject, _, object = self.graph.select(self.terms.find(path))
-            return Table(len(subject), event, {FROM: subject, TO: object})
+            return SolutionTable(len(subject), event, {FROM: subject, TO: object})
         event, subject, predicate, object = self.graph.select(None)
         kept = ~is_in(predicate, [self.terms.find(one) for one in path.excluded])
-        table = Table(len(subject), event, {FROM: subject, TO: object}, distinct=False)
+        table = SolutionTable(len(subject), event, {FROM: subject, TO: object}, distinct=False)
         return distinct(table.take(kept))
 
-    def _from(self, step: Table, starts: Table | None) -> Table:
+    def _from(self, step: SolutionTable, starts: SolutionTable | None) -> SolutionTable:
         return step if starts is None else _ordered(joined(step, starts, self.graph.events))
 
-    def _then(self, found: Table, path: Path) -> Table:
+    def _then(self, found: SolutionTable, path: Path) -> SolutionTable:
         """Pairs, and from where they lead to, one more path."""
         columns = {BETWEEN: found.columns[FROM], FROM: found.columns[TO]}
-        first = Table(found.size, found.event, columns)
-        nodes = distinct(Table(found.size, found.event, {FROM: found.columns[TO]}, distinct=False))
+        first = SolutionTable(found.size, found.event, columns)
+        nodes = distinct(SolutionTable(found.size, found.event, {FROM: found.columns[TO]}, distinct=False))
         both = joined(first, self.pairs(path, nodes), self.graph.events)
         columns = {FROM: both.columns[BETWEEN], TO: both.columns[TO]}
-        return distinct(Table(both.size, both.event, columns, distinct=False))
+        return distinct(SolutionTable(both.size, both.event, columns, distinct=False))
 
-    def _repeated(self, path: p.Repeat, starts: Table | None) -> Table:
+    def _repeated(self, path: p.PathRepeat, starts: SolutionTable | None) -> SolutionTable:
         found = self.pairs(path.path, starts)
         if path.many:
             found = self._closed(found, path.path)
         if path.zero:
             nodes = self.nodes() if starts is None else starts
-            alone = Table(nodes.size, nodes.event, {FROM: nodes.columns[FROM], TO: nodes.columns[FROM]})
+            alone = SolutionTable(nodes.size, nodes.event, {FROM: nodes.columns[FROM], TO: nodes.columns[FROM]})
             found = distinct(united(found, alone, self.graph.events))
         return found
 
-    def _closed(self, found: Table, path: Path) -> Table:
+    def _closed(self, found: SolutionTable, path: Path) -> SolutionTable:
         """All that is reached by one step or more, semi-naively: only what is new takes another step."""
         new = found
         while new.size:
             new = _unknown(self._then(new, path), found)
             found = united(found, new, self.graph.events)
-        return Table(found.size, found.event, found.columns)
+        return SolutionTable(found.size, found.event, found.columns)
 
-    def nodes(self) -> Table:
+    def nodes(self) -> SolutionTable:
         """All nodes of the graph: what is subject or object of a triple."""
         event, subject, _, object = self.graph.select(None)
         both = np.concatenate([subject, object])
         if event is None:
-            return distinct(Table(len(both), None, {FROM: both}, distinct=False))
+            return distinct(SolutionTable(len(both), None, {FROM: both}, distinct=False))
         events = np.concatenate([event, event])
         order = np.argsort(events, kind="stable")
-        return distinct(Table(len(both), events[order], {FROM: both[order]}, distinct=False))
+        return distinct(SolutionTable(len(both), events[order], {FROM: both[order]}, distinct=False))
 
 
-def _unknown(reached: Table, known: Table) -> Table:
+def _unknown(reached: SolutionTable, known: SolutionTable) -> SolutionTable:
     """The pairs that are not known yet."""
 
-    def parts(table: Table) -> list[Array]:
+    def parts(table: SolutionTable) -> list[Array]:
         return [column for column in (table.event, table.columns[FROM], table.columns[TO]) if column is not None]
 
     codes, seen = joint_codes(parts(reached), parts(known))
     return reached.take(~is_in(codes, seen))
 
 
-def _ordered(found: Table) -> Table:
-    return Table(found.size, found.event, {FROM: found.columns[FROM], TO: found.columns[TO]}, found.distinct)
+def _ordered(found: SolutionTable) -> SolutionTable:
+    return SolutionTable(found.size, found.event, {FROM: found.columns[FROM], TO: found.columns[TO]}, found.distinct)

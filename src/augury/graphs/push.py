@@ -33,12 +33,12 @@ def _pushed(pattern: Pattern, condition: Expression) -> Pattern | None:
         return p.Filter(inner, condition)
 
     match pattern:
-        case p.Join() | p.LeftJoin() | p.Minus() if names <= p.certainly_binds(pattern.left):
+        case p.SparqlJoin() | p.LeftJoin() | p.Minus() if names <= p.certainly_binds(pattern.left):
             return replace(pattern, left=asked(pattern.left))
-        case p.Join() if names <= p.certainly_binds(pattern.right):
+        case p.SparqlJoin() if names <= p.certainly_binds(pattern.right):
             return replace(pattern, right=asked(pattern.right))
         case p.Extend() if names <= p.certainly_binds(pattern.pattern):
             return replace(pattern, pattern=asked(pattern.pattern))
-        case p.Union():
+        case p.SparqlUnion():
             return p.mapped(pattern, asked)
     return None

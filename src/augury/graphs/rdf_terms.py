@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
-from augury.clock import SECOND, Duration, Timestamp, show_timestamp
-from augury.errors import DataError
+from augury.core.clock import SECOND, Duration, Timestamp, show_timestamp
+from augury.core.errors import DataError
+from augury.core.jit import Array
+from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.graphs import classify as c
 from augury.graphs import lexical as lex
 from augury.graphs.keys import Keys, compiled
-from augury.jit import Array
-from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 
 _STAMP = XSD + "dateTimeStamp"
 UNBOUND = -1  # the number that stands for no term

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.columns.guard import check_memory
-from augury.columns.unique import unique_inverse
+from augury.core.jit import Array
 from augury.graphs.rdf_terms import UNBOUND
-from augury.jit import Array
+from augury.storage.guard import check_memory
+from augury.storage.unique import unique_inverse
 
 _FEW = 4  # pairs a row, up to which all pairs of an event are looked at
 
 
 @dataclass(frozen=True)
-class Table:
+class SolutionTable:
     """Rows of solutions; `distinct` where it is known that no two are alike."""
 
     size: int
@@ -31,47 +31,47 @@ class Table:
     def __len__(self) -> int:
         return self.size
 
-    def take(self, rows: Array, distinct: bool | None = None) -> Table:
+    def take(self, rows: Array, distinct: bool | None = None) -> SolutionTable:
         """Some rows, in an order that keeps events sorted; by a mask, or by numbers."""
         event = None if self.event is None else self.event[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
         size = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
-        return Table(size, event, columns, self.distinct if distinct is None else distinct)
+        return SolutionTable(size, event, columns, self.distinct if distinct is None else distinct)
 
-    def with_column(self, name: str, column: Array) -> Table:
-        return Table(self.size, self.event, {**self.columns, name: column}, self.distinct)
+    def with_column(self, name: str, column: Array) -> SolutionTable:
+        return SolutionTable(self.size, self.event, {**self.columns, name: column}, self.distinct)
 
-    def only(self, names: Collection[str]) -> Table:
+    def only(self, names: Collection[str]) -> SolutionTable:
         """The rows cut to some variables; rows that are alike then are not made one."""
         kept = {name: column for name, column in self.columns.items() if name in names}
-        return Table(self.size, self.event, kept, self.distinct and len(kept) == len(self.columns))
+        return SolutionTable(self.size, self.event, kept, self.distinct and len(kept) == len(self.columns))
 
     def unbound(self, name: str) -> bool:
         """Whether some row leaves a variable open."""
         return bool((self.columns[name] == UNBOUND).any())
 
 
-ONE = Table(1, None)  # the solution that binds nothing
+ONE = SolutionTable(1, None)  # the solution that binds nothing
 
 
-def nothing(names: Collection[str] = ()) -> Table:
-    return Table(0, None, {name: np.empty(0, np.int64) for name in names})
+def nothing(names: Collection[str] = ()) -> SolutionTable:
+    return SolutionTable(0, None, {name: np.empty(0, np.int64) for name in names})
 
 
-def in_each_event(table: Table, events: int) -> Table:
+def in_each_event(table: SolutionTable, events: int) -> SolutionTable:
     """A table whose rows hold in every event, with a row for each."""
     if table.event is not None:
         return table
     check_memory(8 * events * table.size * (len(table.columns) + 1))
     columns = {name: np.tile(column, events) for name, column in table.columns.items()}
     event = np.repeat(np.arange(events), table.size)
-    return Table(events * table.size, event, columns, table.distinct)
+    return SolutionTable(events * table.size, event, columns, table.distinct)
 
 
-def distinct(table: Table) -> Table:
+def distinct(table: SolutionTable) -> SolutionTable:
     """Rows that are alike become one."""
     if table.distinct or table.size < 2:
-        return Table(table.size, table.event, table.columns)
+        return SolutionTable(table.size, table.event, table.columns)
     parts = [column for column in (table.event, *table.columns.values()) if column is not None]
     if not parts:
         return table.take(np.zeros(1, np.int64), distinct=True)
@@ -100,7 +100,7 @@ class Pairs:
     right: Array
 
 
-def pairs(left: Table, right: Table, events: int) -> Pairs:
+def pairs(left: SolutionTable, right: SolutionTable, events: int) -> Pairs:
     """All pairs of rows that agree: of one event, and with no variable that both bind differently."""
     shared = [name for name in left.columns if name in right.columns]
     strict = [name for name in shared if not (left.unbound(name) or right.unbound(name))]
@@ -116,7 +116,7 @@ def pairs(left: Table, right: Table, events: int) -> Pairs:
     return found if keep is None or keep.all() else Pairs(a[keep], b[keep])
 
 
-def _candidates(left: Table, right: Table, strict: Sequence[str], events: int) -> Pairs:
+def _candidates(left: SolutionTable, right: SolutionTable, strict: Sequence[str], events: int) -> Pairs:
     """Pairs among which all are that agree."""
     if left.event is None or right.event is None:
         if strict:
@@ -194,7 +194,7 @@ def _paired(code: Array, column: Array) -> Array:
     return _dense(code) * (int(dense.max(initial=0)) + 1) + dense
 
 
-def merged(left: Table, right: Table, found: Pairs) -> Table:
+def merged(left: SolutionTable, right: SolutionTable, found: Pairs) -> SolutionTable:
     """The rows that pairs make together."""
     loose = False
     columns = {name: column[found.left] for name, column in left.columns.items()}
@@ -208,19 +208,19 @@ def merged(left: Table, right: Table, found: Pairs) -> Table:
     event = left.event[found.left] if left.event is not None else None
     if event is None and right.event is not None:
         event = right.event[found.right]
-    table = Table(len(found.left), event, columns, left.distinct and right.distinct and not loose)
+    table = SolutionTable(len(found.left), event, columns, left.distinct and right.distinct and not loose)
     if left.event is None and event is not None:
         return table.take(np.argsort(event, kind="stable"))
     return table
 
 
-def joined(left: Table, right: Table, events: int) -> Table:
+def joined(left: SolutionTable, right: SolutionTable, events: int) -> SolutionTable:
     if left.event is None and right.event is not None:
         left, right = right, left
     return merged(left, right, pairs(left, right, events))
 
 
-def united(left: Table, right: Table, events: int) -> Table:
+def united(left: SolutionTable, right: SolutionTable, events: int) -> SolutionTable:
     """The rows of both, under all their columns, sorted by event."""
     if (left.event is None) != (right.event is None):
         left, right = in_each_event(left, events), in_each_event(right, events)
@@ -228,16 +228,16 @@ def united(left: Table, right: Table, events: int) -> Table:
     return table if table.event is None else table.take(np.argsort(table.event, kind="stable"))
 
 
-def stacked(first: Table, second: Table) -> Table:
+def stacked(first: SolutionTable, second: SolutionTable) -> SolutionTable:
     """The rows of one table and then those of another; a variable that one does not have is open there."""
     names = dict.fromkeys((*first.columns, *second.columns))
     columns = {name: np.concatenate([_column(first, name), _column(second, name)]) for name in names}
     event = None if first.event is None or second.event is None else np.concatenate([first.event, second.event])
     size = first.size + second.size
     only = first if not second.size else second if not first.size else None
-    return Table(size, event, columns, only is not None and only.distinct)
+    return SolutionTable(size, event, columns, only is not None and only.distinct)
 
 
-def _column(table: Table, name: str) -> Array:
+def _column(table: SolutionTable, name: str) -> Array:
     found = table.columns.get(name)
     return np.full(table.size, UNBOUND, np.int64) if found is None else found

@@ -14,15 +14,16 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, Pattern
-from augury.graphs.dataset import NO_DATASET, Dataset, seeds
-from augury.graphs.evaluate import Expressions
-from augury.graphs.graph_texts import Triples
-from augury.graphs.match import EventGraph, Graph, Waiting, match_basic
+from augury.core.jit import Array
+from augury.graphs.dataset import NO_DATASET, GraphDataset, seeds
+from augury.graphs.evaluate import TermExpressions
+from augury.graphs.graph_texts import EventTriples
+from augury.graphs.match import EventGraph, PendingFilters, TripleIndex, match_basic
 from augury.graphs.push import push
 from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.graphs.solutions import (
     Pairs,
-    Table,
+    SolutionTable,
     distinct,
     in_each_event,
     joined,
@@ -32,7 +33,6 @@ from augury.graphs.solutions import (
     stacked,
     united,
 )
-from augury.jit import Array
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Solutions:
         return len(self.event)
 
 
-def solutions(pattern: Pattern, triples: Triples, terms: Terms, dataset: Dataset = NO_DATASET) -> Solutions:
+def solutions(pattern: Pattern, triples: EventTriples, terms: Terms, dataset: GraphDataset = NO_DATASET) -> Solutions:
     """The solutions of a pattern in each event of a batch; GRAPH is asked of the dataset."""
     solving = Solving(terms, EventGraph(triples, terms), dataset, triples.events)
     return solving.final(pattern)
@@ -58,9 +58,11 @@ class Solving:
     `outer` are bindings, one row an event, that stand in place of variables: those of the rows that EXISTS is asked of.
     """
 
-    def __init__(self, terms: Terms, graph: Graph, dataset: Dataset, events: int, outer: Table | None = None) -> None:
+    def __init__(
+        self, terms: Terms, graph: TripleIndex, dataset: GraphDataset, events: int, outer: SolutionTable | None = None
+    ) -> None:
         self.terms, self.graph, self.dataset, self.events, self.outer = terms, graph, dataset, events, outer
-        self.expressions = Expressions(terms, self._exists)
+        self.expressions = TermExpressions(terms, self._exists)
 
     def final(self, pattern: Pattern) -> Solutions:
         names = p.may_bind(pattern)
@@ -69,16 +71,16 @@ class Solving:
         unbound = np.full(found.size, UNBOUND, np.int64)
         return Solutions(found.event, {name: found.columns.get(name, unbound) for name in sorted(names)})
 
-    def solve(self, pattern: Pattern, given: Table | None = None) -> Table:
+    def solve(self, pattern: Pattern, given: SolutionTable | None = None) -> SolutionTable:
         match pattern:
             case p.Basic():
                 return self._basic(pattern, [], given)
-            case p.Join():
+            case p.SparqlJoin():
                 left = self.solve(pattern.left, given)
                 return joined(left, self.solve(pattern.right, _hint(left, given)), self.events)
             case p.LeftJoin():
                 return self._left_join(pattern, given)
-            case p.Union():
+            case p.SparqlUnion():
                 return united(self.solve(pattern.left, given), self.solve(pattern.right, given), self.events)
             case p.Minus():
                 return self._minus(pattern, given)
@@ -86,7 +88,7 @@ class Solving:
                 return self._filter(pattern, given)
             case p.Extend():
                 return self._extend(pattern, given)
-            case p.Values():
+            case p.InlineValues():
                 return self._put_in(self._values(pattern))
             case p.InGraph():
                 return self._put_in(self._in_graph(pattern, given))
@@ -96,42 +98,42 @@ class Solving:
             case _:
                 assert_never(pattern)
 
-    def _put_in(self, table: Table) -> Table:
+    def _put_in(self, table: SolutionTable) -> SolutionTable:
         """The rows that agree with the outer bindings."""
         if self.outer is None:
             return table
         shared = self.outer.only(table.columns)
         return joined(table, shared, self.events) if shared.columns else table
 
-    def _basic(self, pattern: p.Basic, conditions: Sequence[Expression], given: Table | None) -> Table:
-        return self._put_in(match_basic(self.graph, pattern, Waiting(conditions, self._holds), given))
+    def _basic(self, pattern: p.Basic, conditions: Sequence[Expression], given: SolutionTable | None) -> SolutionTable:
+        return self._put_in(match_basic(self.graph, pattern, PendingFilters(conditions, self._holds), given))
 
-    def _holds(self, condition: Expression, table: Table) -> Array:
+    def _holds(self, condition: Expression, table: SolutionTable) -> Array:
         return self.expressions.holds(condition, self._seen(table))
 
-    def _seen(self, table: Table) -> Table:
+    def _seen(self, table: SolutionTable) -> SolutionTable:
         """What an expression sees: the columns of a table, and the outer bindings."""
         if self.outer is None:
             return table
         table = in_each_event(table, self.events)
         more = {n: column[table.event] for n, column in self.outer.columns.items() if n not in table.columns}
-        return Table(table.size, table.event, {**table.columns, **more}, table.distinct)
+        return SolutionTable(table.size, table.event, {**table.columns, **more}, table.distinct)
 
-    def _ready(self, expression: Expression | None, table: Table) -> Table:
+    def _ready(self, expression: Expression | None, table: SolutionTable) -> SolutionTable:
         """A table of which an expression can be asked: one that looks at an event is asked event by event."""
         if self.outer is not None:
             return in_each_event(table, self.events)
         looks = expression is not None and any(p.exists_in(expression)) and isinstance(self.graph, EventGraph)
         return in_each_event(table, self.events) if looks else table
 
-    def _extend(self, pattern: p.Extend, given: Table | None) -> Table:
+    def _extend(self, pattern: p.Extend, given: SolutionTable | None) -> SolutionTable:
         if given is not None and pattern.variable in given.columns:
             given = given.only(given.columns.keys() - {pattern.variable})
         inner = self._ready(pattern.expression, self.solve(pattern.pattern, given))
         found = self.expressions.terms_of(pattern.expression, self._seen(inner))
         return inner.with_column(pattern.variable, found)
 
-    def _left_join(self, pattern: p.LeftJoin, given: Table | None) -> Table:
+    def _left_join(self, pattern: p.LeftJoin, given: SolutionTable | None) -> SolutionTable:
         left = self._ready(pattern.condition, self.solve(pattern.left, given))
         right = self.solve(pattern.right, _hint(left, given))
         if right.event is not None:
@@ -150,7 +152,7 @@ class Solving:
         # A row of the left alone differs from those that have a partner, unless the partner leaves all its variables open.
         return both.take(order, distinct=table.distinct and left.distinct and bool(_new_columns(left, right)))
 
-    def _minus(self, pattern: p.Minus, given: Table | None) -> Table:
+    def _minus(self, pattern: p.Minus, given: SolutionTable | None) -> SolutionTable:
         left = self.solve(pattern.left, given)
         right = self.solve(pattern.right, _hint(left, given))
         shared = [name for name in left.columns if name in right.columns]
@@ -166,7 +168,7 @@ class Solving:
         kept[found.left[common]] = False
         return left.take(kept)
 
-    def _filter(self, pattern: p.Filter, given: Table | None) -> Table:
+    def _filter(self, pattern: p.Filter, given: SolutionTable | None) -> SolutionTable:
         """Conditions are asked as soon as what they look at is bound."""
         conditions, inner = p.conjuncts(pattern.condition), pattern.pattern
         while isinstance(inner, p.Filter):
@@ -183,13 +185,13 @@ class Solving:
             found = found.take(self._holds(condition, found))
         return found
 
-    def _values(self, pattern: p.Values) -> Table:
+    def _values(self, pattern: p.InlineValues) -> SolutionTable:
         numbers = [[UNBOUND if term is None else self.terms.number(term) for term in row] for row in pattern.rows]
         rows = np.array(numbers, np.int64).reshape(len(pattern.rows), len(pattern.variables))
         columns = {name: rows[:, i].copy() for i, name in enumerate(pattern.variables)}
-        return distinct(Table(len(pattern.rows), None, columns, distinct=False))
+        return distinct(SolutionTable(len(pattern.rows), None, columns, distinct=False))
 
-    def _in_graph(self, pattern: p.InGraph, given: Table | None) -> Table:
+    def _in_graph(self, pattern: p.InGraph, given: SolutionTable | None) -> SolutionTable:
         """A graph by its name; by a variable, each of the graphs that have a name."""
         names = p.may_bind(pattern.pattern)
         hint = None if given is None else seeds(given, names)
@@ -204,18 +206,18 @@ class Solving:
         for number in chosen:
             graph = self.dataset.graph(number)
             assert graph is not None
-            here = Table(1, None, {name: np.array([number])})
+            here = SolutionTable(1, None, {name: np.array([number])})
             table = united(
                 table, joined(self._inside(graph).solve(pattern.pattern, hint), here, self.events), self.events
             )
-        return Table(table.size, table.event, table.columns)
+        return SolutionTable(table.size, table.event, table.columns)
 
-    def _inside(self, graph: Graph) -> Solving:
+    def _inside(self, graph: TripleIndex) -> Solving:
         return Solving(self.terms, graph, self.dataset, self.events, self.outer)
 
     # EXISTS
 
-    def _exists(self, expression: p.Exists, table: Table) -> Array:
+    def _exists(self, expression: p.Exists, table: SolutionTable) -> Array:
         """For each row whether the pattern has a solution that agrees with it, the row's values put in place of variables."""
         pattern, conditions = expression.pattern, list[Expression]()
         while isinstance(pattern, p.Filter):
@@ -234,9 +236,9 @@ class Solving:
             found = self._exists_by_row(expression.pattern, table)
         return ~found if expression.negated else found
 
-    def _exists_by_row(self, pattern: Pattern, table: Table) -> Array:
+    def _exists_by_row(self, pattern: Pattern, table: SolutionTable) -> Array:
         """Each row is an event of its own."""
-        outer = Table(table.size, np.arange(table.size), table.columns)
+        outer = SolutionTable(table.size, np.arange(table.size), table.columns)
         graph = self.graph.for_rows(table.event, table.size)
         solved = in_each_event(Solving(self.terms, graph, self.dataset, table.size, outer).solve(pattern), table.size)
         found = np.zeros(table.size, bool)
@@ -244,12 +246,12 @@ class Solving:
         return found
 
 
-def _hint(left: Table, given: Table | None) -> Table | None:
+def _hint(left: SolutionTable, given: SolutionTable | None) -> SolutionTable | None:
     """What the right side of a join is given: the rows of the left one."""
     return left if left.columns else given
 
 
-def _new_columns(left: Table, right: Table) -> list[str]:
+def _new_columns(left: SolutionTable, right: SolutionTable) -> list[str]:
     """The variables that every row of the right side binds, and the left side does not have."""
     return [name for name in right.columns if name not in left.columns and not right.unbound(name)]
 
@@ -261,9 +263,9 @@ def independent(pattern: Pattern, outer: frozenset[str]) -> bool:
     optional, or taken away, decides by one.
     """
     match pattern:
-        case p.Basic() | p.Values():
+        case p.Basic() | p.InlineValues():
             return True
-        case p.Join() | p.Union():
+        case p.SparqlJoin() | p.SparqlUnion():
             return independent(pattern.left, outer) and independent(pattern.right, outer)
         case p.LeftJoin() | p.Minus():
             bound = p.certainly_binds(pattern.left)

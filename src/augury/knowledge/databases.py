@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from augury.clock import show_duration
-from augury.errors import DataError, RunError, nearest
-from augury.limits import NO_LIMITS, QUERY_TIME, Limits, memory_left
+from augury.core.clock import show_duration
+from augury.core.errors import DataError, RunError, nearest
+from augury.core.limits import NO_LIMITS, QUERY_TIME, Limits, memory_left
 from augury.sources.bounded import ReadLimits
 from augury.sources.cells import Cells
 from augury.sources.parquet import sheet_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.column import Column, column_of, values_of
-from augury.model import MAX_INT, MIN_INT, Fact, Value
+from augury.core.model import MAX_INT, MIN_INT, Fact, Value
+from augury.storage.column import Column, column_of, values_of
 
 ALWAYS, EVER = MIN_INT, MAX_INT  # the bounds of a validity that has none
 

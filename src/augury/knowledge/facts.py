@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, overload
 
 from augury.algebra.plan import Plan, Predicate, static_calls
-from augury.clock import Clock
-from augury.errors import DataError, brief, counted, misspelt, nearest
+from augury.core.clock import Clock
+from augury.core.errors import DataError, brief, counted, misspelt, nearest
+from augury.core.limits import NO_LIMITS, Limits
+from augury.core.model import Fact
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
 from augury.language.rules.read import KNOWN_PREFIXES
-from augury.limits import NO_LIMITS, Limits
-from augury.model import Fact
 from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import time_of
 from augury.sources.heading import FACT_ROLES

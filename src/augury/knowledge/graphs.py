@@ -13,11 +13,11 @@ import numpy as np
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Plan, Predicate, static_calls
 from augury.algebra.terms import Var
-from augury.clock import Clock
-from augury.errors import DataError, RunError, nearest
+from augury.core.clock import Clock
+from augury.core.errors import DataError, RunError, nearest
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts, check_facts, read_fact_file
-from augury.knowledge.rdf import Pairs, Quads, Triples, tables_of_pairs
+from augury.knowledge.rdf import Pairs, Quads, RdfTriples, tables_of_pairs
 from augury.knowledge.rdf_files import read_quads
 from augury.knowledge.rdfs import ABOVE, DIRECT, TYPE, VOCABULARY, Schema, closure
 from augury.knowledge.sparql import answers
@@ -29,34 +29,35 @@ NONE = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
-class Graph:
+class RdfGraph:
     """An RDF graph of a run: a path, or triples; with or without what RDFS entails."""
 
-    source: str | Path | Triples
+    source: str | Path | RdfTriples
     entailment: bool = True
 
 
-def rdf(source: str | Path | Triples, *, entailment: bool = True) -> Graph:
+def rdf(source: str | Path | RdfTriples, *, entailment: bool = True) -> RdfGraph:
     """An RDF graph for `rdf=`; without `entailment`, just the triples that it has."""
-    return Graph(source, entailment)
+    return RdfGraph(source, entailment)
 
 
 class Graphs:
     """The graphs of a run. Those with entailment are entailed together: a schema in one file speaks of data in another."""
 
-    def __init__(self, graphs: Iterable[Graph], skipped: Skipped | None = None) -> None:
+    def __init__(self, graphs: Iterable[RdfGraph], skipped: Skipped | None = None) -> None:
         self.skipped = skipped or Skipped()
         self.listed = tuple(graphs)
         self.given = bool(self.listed)
         self._read = [
-            g.source if isinstance(g.source, Triples) else read_quads(str(g.source), self.skipped) for g in self.listed
+            g.source if isinstance(g.source, RdfTriples) else read_quads(str(g.source), self.skipped)
+            for g in self.listed
         ]
         self.entailing, self.plain = self._joined(True), self._joined(False)
 
-    def _joined(self, entailment: bool) -> Triples | None:
+    def _joined(self, entailment: bool) -> RdfTriples | None:
         """The triples of all graphs with, or without, entailment; None where there is no such graph."""
         chosen = [read for graph, read in zip(self.listed, self._read, strict=True) if graph.entailment == entailment]
-        return Triples.joined([r.triples() if isinstance(r, Quads) else r for r in chosen]) if chosen else None
+        return RdfTriples.joined([r.triples() if isinstance(r, Quads) else r for r in chosen]) if chosen else None
 
     def written(self) -> list[tuple[Quads, bool]]:
         """The statements of each graph as they are written, and whether what they entail is among them."""
@@ -68,11 +69,11 @@ class Graphs:
         """Graphs from a path, triples, a `Graph`, or a list of them."""
         if isinstance(given, Graphs):
             return given
-        listed = [given] if isinstance(given, str | Path | Graph | Triples) else list(given or ())
+        listed = [given] if isinstance(given, str | Path | RdfGraph | RdfTriples) else list(given or ())
         for one in listed:
-            if not isinstance(one, str | Path | Graph | Triples):
+            if not isinstance(one, str | Path | RdfGraph | RdfTriples):
                 raise RunError(f"a graph is a path or augury.rdf(…), not {type(one).__name__}")
-        return Graphs([one if isinstance(one, Graph) else Graph(one) for one in listed], skipped)
+        return Graphs([one if isinstance(one, RdfGraph) else RdfGraph(one) for one in listed], skipped)
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -106,19 +107,19 @@ class Graphs:
             self._refuse_queries(plan, None)
             return Facts()
         asked = {name for name, arity in static_calls(plan) if arity == 2}
-        found = Triples.of(closure(self.entailing)) if self.entailing is not None else None
+        found = RdfTriples.of(closure(self.entailing)) if self.entailing is not None else None
         parts = [t for t in (self.plain, found) if t is not None]
-        whole = Triples.joined([*parts, *(t for t in (self.entailing,) if t is not None)])  # with the graphs of each
+        whole = RdfTriples.joined([*parts, *(t for t in (self.entailing,) if t is not None)])  # with the graphs of each
         tables = [table for part in parts for table in part.tables(asked)]
         tables += [answers(name, query.text, lambda: whole) for name, query in plan.queries.items()]
         return Facts(StatementTable(table) for table in tables)
 
-    def _all_triples(self) -> Triples:
+    def _all_triples(self) -> RdfTriples:
         """The triples with all that they entail, for queries that look at any of them."""
         parts = [t for t in (self.plain, self.entailing) if t is not None]
         if self.schema is not None:
             parts.append(self.schema.entailed())
-        return Triples.joined(parts)
+        return RdfTriples.joined(parts)
 
     def _refuse_queries(self, plan: Plan, known: Facts | None) -> None:
         answered = {name for name, _ in known.predicates} if known is not None else set()
@@ -162,7 +163,7 @@ def _tables(schema: Schema, name: str, pairs: Pairs) -> Iterator[FactTable]:
 
 
 def read_facts(
-    facts: Iterable[tuple[str, str]], rdf: Iterable[Graph], plan: Plan, clock: Clock, skipped: Skipped
+    facts: Iterable[tuple[str, str]], rdf: Iterable[RdfGraph], plan: Plan, clock: Clock, skipped: Skipped
 ) -> tuple[Facts, Graphs]:
     """The facts of files and databases, and the graphs."""
     known = sum((read_fact_file(name, path, plan, clock, skipped) for name, path in facts), Facts())

@@ -21,24 +21,24 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Compare, Condition
 from augury.algebra.plan import Predicate
 from augury.algebra.strata import below, components
-from augury.columns.conditions import Context, Report
-from augury.columns.dictionary import Dictionary
-from augury.columns.frame import Frame
-from augury.columns.table import NONE
-from augury.columns.unique import unique
-from augury.jit import Array, count_work
+from augury.core.jit import Array, count_work
+from augury.core.model import Fact
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
-from augury.knowledge.near import Near
+from augury.knowledge.near import PointIndex
 from augury.knowledge.nearby import near_by
 from augury.knowledge.solving.changing import Changing
 from augury.knowledge.solving.closures import Closures
 from augury.knowledge.solving.expand import expanded
 from augury.knowledge.solving.materialise import Materialised
-from augury.knowledge.solving.relation import Relation
+from augury.knowledge.solving.relation import FactRelation
 from augury.knowledge.solving.solve import FAR, Mode, Solver, untouched
 from augury.knowledge.timeline import StatementTable
-from augury.model import Fact
+from augury.storage.conditions import Context, Report
+from augury.storage.dictionary import Dictionary
+from augury.storage.frame import Frame
+from augury.storage.table import NONE
+from augury.storage.unique import unique
 
 _TABLED = 4_000_000  # rows of tabled answers, after which all are forgotten
 _FOREIGN = 1_000_000  # values in the dictionary beside those of facts, after which they are forgotten
@@ -50,7 +50,7 @@ class Knowledge:
     def __init__(self, clauses: Iterable[Clause], facts: Iterable[Fact], scalars: Scalars, report: Report) -> None:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
-        self.relations: dict[Predicate, Relation] = {}
+        self.relations: dict[Predicate, FactRelation] = {}
         self.clauses, own = divided(clauses)
         self.reads = reads_of(self.clauses.values())
         self.component = {p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group}
@@ -61,12 +61,12 @@ class Knowledge:
         self.closures = Closures(self)
         self.materialised = Materialised(self)
         self.changes = Changing(self)
-        self.near: dict[tuple[str, int, int, int], tuple[int, Near | None]] = {}  # facts by places on the sphere
+        self.near: dict[tuple[str, int, int, int], tuple[int, PointIndex | None]] = {}  # facts by places on the sphere
         self._bounds: dict[Predicate, Array] = {}
         self._below: dict[Predicate, set[Predicate]] = {}
         self.version = 0  # how often facts have changed
         self._kept_words = 0
-        self._recoding: tuple[Dictionary, list[tuple[Relation, Array]]] | None = None
+        self._recoding: tuple[Dictionary, list[tuple[FactRelation, Array]]] | None = None
         for table in tables_of(own):
             self.load(table)
         for statements in Facts.of(facts).statement_tables:
@@ -86,10 +86,10 @@ class Knowledge:
             self.changes.apply(table)
             self.changes.settle()
 
-    def relation(self, name: str, arity: int) -> Relation:
+    def relation(self, name: str, arity: int) -> FactRelation:
         found = self.relations.get((name, arity))
         if found is None:
-            found = self.relations[name, arity] = Relation(name, arity, self.words)
+            found = self.relations[name, arity] = FactRelation(name, arity, self.words)
         return found
 
     # Questions

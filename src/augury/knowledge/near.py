@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from augury.algebra.sphere import EARTH_KM, distances_km
-from augury.columns.unique import unique
-from augury.jit import Array, Kernel
+from augury.core.jit import Array, Kernel
+from augury.storage.unique import unique
 
 _DOUBT = 1e-11  # of a chord on the unit sphere; the distance and the chords are right to 1e-14
 _SLACK = 1e-7  # of latitudes and longitudes, in degrees
 _ALL_AROUND = 179.9  # a circle that is as wide takes the whole band
 
 
-class Near:
+class PointIndex:
     """An index of points, whose rows are counted from 0 in the order in which they come.
 
     A point without a place, see `placed`, has a row, too, but is near nothing.

@@ -10,14 +10,14 @@ import numpy as np
 from augury.algebra.nodes import Compare, Condition, Holds
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
-from augury.jit import Array
-from augury.knowledge.near import Near, placed
+from augury.core.jit import Array
+from augury.knowledge.near import PointIndex, placed
 
 if TYPE_CHECKING:
-    from augury.columns.conditions import Context
-    from augury.columns.frame import Frame
     from augury.knowledge.knowledge_base import Knowledge
-    from augury.knowledge.solving.relation import Relation
+    from augury.knowledge.solving.relation import FactRelation
+    from augury.storage.conditions import Context
+    from augury.storage.frame import Frame
 
 
 def near_by(
@@ -99,10 +99,10 @@ def _facts_near(
     return which, [relation.rows.data[i, rows] for i in range(relation.arity)]
 
 
-def index_of(knowledge: Knowledge, relation: Relation, places: tuple[int, int]) -> Near | None:
+def index_of(knowledge: Knowledge, relation: FactRelation, places: tuple[int, int]) -> PointIndex | None:
     """The index of two columns of facts; None where some of them is no place on the sphere."""
     key, n = (relation.name, relation.arity, *places), relation.rows.n
-    seen, index = knowledge.near.get(key, (0, Near()))
+    seen, index = knowledge.near.get(key, (0, PointIndex()))
     if index is not None and seen < n:
         lat, lon = (knowledge.words.numeric(_as_floats(relation.rows.data[i, seen:n])) for i in places)
         if lat is None or lon is None or not placed(lat, lon).all():

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.core.model import Iri, Term, Value
 from augury.graphs.rdf_terms import key_text, term_of, value_of_key
 from augury.knowledge.fact_table import FactTable
-from augury.model import Iri, Term, Value
 from augury.sources import Coded
 
 Array: TypeAlias = Any
@@ -51,7 +51,7 @@ class Quads:
     rows: Array
 
     @staticmethod
-    def of(triples: Triples) -> Quads:
+    def of(triples: RdfTriples) -> Quads:
         """Values as they are written."""
         columns = (triples.subject, triples.predicate, triples.object, triples.graph)
         return Quads([key_text(term_of(value)) for value in triples.terms], np.column_stack(columns))
@@ -74,14 +74,14 @@ class Quads:
         numbers[-1] = -1
         return values.listed, numbers
 
-    def triples(self) -> Triples:
+    def triples(self) -> RdfTriples:
         """The same with a number for each different value: `1` and `01` are one."""
         values, numbers = self.by_value()
-        return Triples(values, *(numbers[column] for column in self.rows.T))
+        return RdfTriples(values, *(numbers[column] for column in self.rows.T))
 
 
 @dataclass(frozen=True)
-class Triples:
+class RdfTriples:
     """Triples as numbers of terms: `terms[subject[i]]` is the subject of triple `i`; graph -1 is the default graph."""
 
     terms: Sequence[Value]  # all different
@@ -91,15 +91,15 @@ class Triples:
     graph: Array
 
     @staticmethod
-    def of(rows: Iterable[tuple[Value, Value, Value]]) -> Triples:
+    def of(rows: Iterable[tuple[Value, Value, Value]]) -> RdfTriples:
         """Triples of the default graph."""
         values = _Values()
         numbers = [values.number(value) for row in rows for value in row]
         subject, predicate, object = np.array(numbers, np.int32).reshape(-1, 3).T
-        return Triples(values.listed, subject, predicate, object, np.full(len(subject), -1, np.int32))
+        return RdfTriples(values.listed, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
     @staticmethod
-    def joined(parts: Sequence[Triples]) -> Triples:
+    def joined(parts: Sequence[RdfTriples]) -> RdfTriples:
         """The triples of several files as one; a term that is in two of them has one number."""
         if len(parts) == 1:
             return parts[0]
@@ -109,7 +109,7 @@ class Triples:
             places = np.array([*map(values.number, part.terms), -1], np.int32)  # the last one: the default graph
             for column, numbers in zip(columns, (part.subject, part.predicate, part.object, part.graph), strict=True):
                 column.append(places[numbers])
-        return Triples(values.listed, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
+        return RdfTriples(values.listed, *(np.concatenate([np.empty(0, np.int32), *column]) for column in columns))
 
     def __len__(self) -> int:
         return len(self.subject)

@@ -20,17 +20,17 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, RdfTerm, Triple
-from augury.columns.unique import is_in
-from augury.errors import DataError
+from augury.core.errors import DataError
+from augury.core.jit import Array, expect_work
+from augury.core.limits import LINE
+from augury.core.model import text_hash
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, key_text, term_of_text
-from augury.jit import Array, expect_work
-from augury.knowledge.rdf import Quads, Triples
-from augury.limits import LINE
-from augury.model import text_hash
+from augury.knowledge.rdf import Quads, RdfTriples
 from augury.sources import Skipped
+from augury.storage.unique import is_in
 
 Form = Literal["Turtle", "N-Triples", "N-Quads", "TriG", "RDF/XML", "JSON-LD"]
 ENDINGS: dict[str, Form] = {
@@ -48,7 +48,7 @@ BATCH = 100_000  # statements at a time
 DEEPEST = 500  # elements of RDF/XML, or objects and lists of JSON-LD, inside one another
 
 
-def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> Triples:
+def read_rdf(path: str, skipped: Skipped, form: Form | None = None) -> RdfTriples:
     """The triples of a file by their values, see `read_quads`."""
     return read_quads(path, skipped, form).triples()
 
@@ -62,7 +62,7 @@ def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
     form = form or form_of(path)
     oxigraph()
     place = "standard input" if path == "-" else path
-    reading = _Reading(place, form, skipped)
+    reading = _FileReading(place, form, skipped)
     with _opened(path) as file:
         try:
             _check_triple_terms(file, place)
@@ -72,7 +72,7 @@ def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
             if form not in _WHOLE:
                 raise
             skipped.handle(error)
-            return _Reading(place, form, skipped).quads()
+            return _FileReading(place, form, skipped).quads()
         except RecursionError:
             raise _too_deep(place) from None
     return reading.quads()
@@ -131,7 +131,7 @@ def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
     yield rest
 
 
-class _Reading:
+class _FileReading:
     """The terms and statements of one file while it is read. Until the end, the key of a blank node is `_:label.`."""
 
     def __init__(self, place: str, form: Form, skipped: Skipped) -> None:
@@ -218,7 +218,7 @@ def _is_utf_8(text: bytes) -> bool:
 # Documents
 
 
-def _statements(file: IO[bytes], path: str, reading: _Reading) -> Iterator[bytes]:
+def _statements(file: IO[bytes], path: str, reading: _FileReading) -> Iterator[bytes]:
     """The statements of a document, written by pyoxigraph as lines of N-Quads."""
     ox, form = oxigraph(), reading.form
     base = (Path.cwd() / "-" if path == "-" else Path(path).resolve()).as_uri()
@@ -230,7 +230,7 @@ def _statements(file: IO[bytes], path: str, reading: _Reading) -> Iterator[bytes
         yield lines
 
 
-def _recovering(parser: Iterator[Any], reading: _Reading) -> Iterator[Any]:
+def _recovering(parser: Iterator[Any], reading: _FileReading) -> Iterator[Any]:
     """The statements of Turtle and TriG; after a malformed one the parser goes on with the next."""
     seen: str | None = None
     while True:
@@ -244,7 +244,7 @@ def _recovering(parser: Iterator[Any], reading: _Reading) -> Iterator[Any]:
             reading.skipped.handle(_malformed(error, reading.place, reading.form))
 
 
-def _stopping(parser: Iterator[Any], file: IO[bytes], reading: _Reading, base: str) -> Iterator[Any]:
+def _stopping(parser: Iterator[Any], file: IO[bytes], reading: _FileReading, base: str) -> Iterator[Any]:
     """The statements of RDF/XML and JSON-LD, up to a mistake."""
     try:
         yield from parser

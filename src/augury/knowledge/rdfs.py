@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from augury.core.model import Iri, Value
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.rdf import Array, Pairs, Triples, distinct, split, tables_of_pairs
-from augury.model import Iri, Value
+from augury.knowledge.rdf import Array, Pairs, RdfTriples, distinct, split, tables_of_pairs
 
 Triple = tuple[Value, Value, Value]
 
@@ -76,7 +76,7 @@ class Schema:
     `terms`: the terms of the triples, and the words of the vocabulary that are not among them.
     """
 
-    def __init__(self, triples: Triples) -> None:
+    def __init__(self, triples: RdfTriples) -> None:
         self.terms = list(triples.terms)
         names = {word.text: word for word in VOCABULARY}
         words = {term.text: i for i, term in enumerate(self.terms) if type(term) is Iri and term.text in names}
@@ -108,13 +108,13 @@ class Schema:
         below = self.subproperties.get(p)
         return self._union(map(self._own, [p, *below])) if below else self._own(p)
 
-    def entailed(self) -> Triples:
+    def entailed(self) -> RdfTriples:
         """All that follows, as triples."""
         pairs = {**self.pairs(), self.type: self.types_expanded()}
         empty = np.empty(0, np.int32)
         subject, object = (np.concatenate([empty, *(rows[i] for rows in pairs.values())]) for i in (0, 1))
         predicate = np.repeat(np.array(list(pairs), np.int32), [len(rows[0]) for rows in pairs.values()])
-        return Triples(self.terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
+        return RdfTriples(self.terms, subject, predicate, object, np.full(len(subject), -1, np.int32))
 
     def pairs(self) -> dict[int, Pairs]:
         """The pairs of every property that has any, `rdf:type` with `types` alone."""

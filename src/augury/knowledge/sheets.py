@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.columns.column import Array, coded
-from augury.errors import DataError
+from augury.core.clock import Clock
+from augury.core.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.timeline import Statement, StatementTable, statement, statement_tables
 from augury.sources.cells import MISSING, Cells, time_of
@@ -17,6 +16,7 @@ from augury.sources.heading import FactHeading
 from augury.sources.problems import OnError, Problem, Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.text_cells import TextCells
+from augury.storage.column import Array, coded
 
 
 def facts_of_sheets(

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from augury.algebra.plan import Plan
-from augury.columns.column import column_of
-from augury.errors import DataError, Findings, RunError, counted
+from augury.core.errors import DataError, Findings, RunError, counted
+from augury.core.model import Iri, Value
 from augury.graphs.oxigraph import as_oxigraph, oxigraph, term_from
 from augury.graphs.rdf_terms import term_of, value_of_term
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf import RdfTriples
 from augury.language.rules.queries import ASIDE
-from augury.model import Iri, Value
+from augury.storage.column import column_of
 
 
 class BadQuery(Exception):
@@ -34,21 +34,21 @@ _DATASET = re.compile(r"(?<![\w?$:.-])from\s+(named\s+)?(?:<([^<>\s]*)>|([\w.-]*
 
 
 @dataclass(frozen=True)
-class Dataset:
+class QueryDataset:
     """The graphs of `FROM` and of `FROM NAMED`; a query without either reads all graphs, merged."""
 
     merged: tuple[str, ...]
     named: tuple[str, ...]
 
     @staticmethod
-    def of(text: str) -> Dataset | None:
+    def of(text: str) -> QueryDataset | None:
         bare = ASIDE.sub(lambda aside: aside[0] if aside[0].startswith("<") else " ", text)
         prefixes, found = dict(_PREFIX.findall(bare)), _DATASET.findall(bare)
         graphs = [(named, iri or prefixes.get(prefix, f"{prefix}:") + local) for named, iri, prefix, local in found]
         merged, named = (tuple(g for n, g in graphs if bool(n) == is_named) for is_named in (False, True))
-        return Dataset(merged, named) if graphs else None
+        return QueryDataset(merged, named) if graphs else None
 
-    def check(self, triples: Triples) -> None:
+    def check(self, triples: RdfTriples) -> None:
         """Refuses a graph that is not there: nothing is fetched, neither from a file nor from the web."""
         known = {getattr(triples.terms[g], "text", "") for g in set(triples.graph.tolist()) - {-1}}
         for name in (*self.merged, *self.named):
@@ -60,7 +60,7 @@ class Dataset:
                 )
 
 
-def _asked(store: Any, text: str, dataset: Dataset | None = None) -> Any:
+def _asked(store: Any, text: str, dataset: QueryDataset | None = None) -> Any:
     """The answer of a query; the default graph of the store has all that it merges."""
     ox = oxigraph()
     if _SERVICE.search(ASIDE.sub(" ", text)):
@@ -84,9 +84,9 @@ def _asked(store: Any, text: str, dataset: Dataset | None = None) -> Any:
     return found
 
 
-def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
+def answers(name: str, text: str, triples: Callable[[], RdfTriples]) -> FactTable:
     """The answers of a query over triples, as facts."""
-    known, dataset = triples(), Dataset.of(text)
+    known, dataset = triples(), QueryDataset.of(text)
     if dataset is not None:
         dataset.check(known)
     store = _store(known, dataset)
@@ -107,7 +107,7 @@ def answers(name: str, text: str, triples: Callable[[], Triples]) -> FactTable:
     return FactTable(name, tuple(column_of([row[i] for row in rows]) for i in range(width)), len(rows))
 
 
-def _store(triples: Triples, dataset: Dataset | None) -> Any:
+def _store(triples: RdfTriples, dataset: QueryDataset | None) -> Any:
     """The triples: each in its graph, and in the default graph, once, those of all graphs that the query merges."""
     ox = oxigraph()
     terms = [_term(number, value) for number, value in enumerate(triples.terms)]

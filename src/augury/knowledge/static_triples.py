@@ -13,14 +13,14 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
-from augury.columns.unique import unique
+from augury.core.jit import Array
+from augury.core.model import Value
 from augury.graphs.rdf_terms import Terms, term_of
-from augury.jit import Array
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.rdf import Quads, Triples
+from augury.knowledge.rdf import Quads, RdfTriples
 from augury.knowledge.rdfs import Schema
-from augury.model import Value
 from augury.sources import Coded
+from augury.storage.unique import unique
 
 STATIC_TRIPLES = "static triples"
 
@@ -66,7 +66,7 @@ def _closed(rows: Array, terms: Terms) -> Array:
     first = np.full(len(values), -1, np.int64)
     first[places[:-1][::-1]] = used[::-1]
     s, p, o = (places[column] for column in local.rows.T[:3])
-    more = Schema(Triples(values, s, p, o, np.full(len(rows), -1, np.int32))).entailed()
+    more = Schema(RdfTriples(values, s, p, o, np.full(len(rows), -1, np.int32))).entailed()
     numbers = np.concatenate([first, terms.numbers(map(term_of, more.terms[len(values) :]))])
     new = np.column_stack([numbers[column] for column in (more.subject, more.predicate, more.object)])
     return np.concatenate([rows[:, :3], new])

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.column import column_of
-from augury.errors import DataError, brief
+from augury.core.errors import DataError, brief
+from augury.core.model import Fact, Value, order_key, show_value
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable, tables_of
-from augury.model import Fact, Value, order_key, show_value
+from augury.storage.column import column_of
 
 
 class Statements:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from augury.clock import SECOND, Clock
+from augury.core.clock import SECOND, Clock
 
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86400 * SECOND
 _STEPS = (
@@ -25,7 +25,7 @@ _FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND  # of the cal
 
 
 @dataclass(frozen=True)
-class Tick:
+class AxisTick:
     """A mark at a time, with what it says; `below` is said where it changes."""
 
     at: int
@@ -33,20 +33,20 @@ class Tick:
     below: str = ""
 
 
-def ticks(lo: int, hi: int, clock: Clock, most: int) -> list[Tick]:
+def ticks(lo: int, hi: int, clock: Clock, most: int) -> list[AxisTick]:
     """At most so many marks between two times, at round ones."""
     if clock.kind == "logical" or lo < _FIRST or hi > _LAST:
         step = _round_step((hi - lo) / most)
-        return [Tick(t, f"{t:,}") for t in range(-(-lo // step) * step, hi + 1, step)]
+        return [AxisTick(t, f"{t:,}") for t in range(-(-lo // step) * step, hi + 1, step)]
     step = next((s for s in _STEPS if (hi - lo) / s <= most), 0)
     if not step:
         return _by_months(lo, hi, most)
     origin = -3 * DAY if step == 7 * DAY else 0  # weeks begin on Monday
-    found: list[Tick] = []
+    found: list[AxisTick] = []
     before = ""
     for time in range(-(-(lo - origin) // step) * step + origin, hi + 1, step):
         text, below = _said(time, step)
-        found.append(Tick(time, text, below if below != before else ""))
+        found.append(AxisTick(time, text, below if below != before else ""))
         before = below
     return found
 
@@ -72,11 +72,11 @@ def _said(time: int, step: int) -> tuple[str, str]:
     return moment.strftime("%S.%f")[: 3 + digits], f"{moment.strftime('%H:%M')}, {day}"
 
 
-def _by_months(lo: int, hi: int, most: int) -> list[Tick]:
+def _by_months(lo: int, hi: int, most: int) -> list[AxisTick]:
     first, last = moment_of(lo), moment_of(hi)
     months = (last.year - first.year) * 12 + last.month - first.month
     step = next((s for s in _MONTHS if months / s <= most), _MONTHS[-1])
-    found: list[Tick] = []
+    found: list[AxisTick] = []
     before = ""
     for month in range(-(-(first.year * 12 + first.month - 1) // step) * step, last.year * 12 + last.month, step):
         year, number = divmod(month, 12)
@@ -84,9 +84,9 @@ def _by_months(lo: int, hi: int, most: int) -> list[Tick]:
         if at < lo:
             continue
         if step >= 12:
-            found.append(Tick(at, str(year)))
+            found.append(AxisTick(at, str(year)))
         else:
-            found.append(Tick(at, _NAMES[number], str(year) if str(year) != before else ""))
+            found.append(AxisTick(at, _NAMES[number], str(year) if str(year) != before else ""))
             before = str(year)
     return found
 

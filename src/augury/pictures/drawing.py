@@ -14,9 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from augury.clock import Clock
-from augury.jit import Array
-from augury.model import Event, Value, show_value
+from augury.core.clock import Clock
+from augury.core.jit import Array
+from augury.core.model import Event, Value, show_value
 from augury.notation import show_event
 from augury.pictures.axis import about_length, ticks
 from augury.pictures.lanes import Kind, Lane, Scene
@@ -46,7 +46,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Mark:
+class DrawnEvent:
     """An event that is drawn: from one place to another, at a height."""
 
     event: Event
@@ -65,7 +65,7 @@ class Drawing:
     scale: Scale
     y: float
     parts: list[str] = field(default_factory=list)
-    marks: dict[tuple[int, int], Mark] = field(default_factory=dict)
+    marks: dict[tuple[int, int], DrawnEvent] = field(default_factory=dict)
     places: dict[int, float] = field(default_factory=dict)  # the middle of each binned lane
 
 
@@ -133,7 +133,7 @@ def _lane(drawing: Drawing, number: int, lane: Lane, page: bool) -> tuple[list[s
         body = []
         for row, (event, place) in enumerate(zip(events, placed, strict=True)):
             y = top + _PAD + _ROW * (place.row + 0.5)
-            mark = Mark(event, lane.kind, bool(lane.gone[row]), place.left, place.right, y)
+            mark = DrawnEvent(event, lane.kind, bool(lane.gone[row]), place.left, place.right, y)
             drawing.marks[number, row] = mark
             label = "" if place.label is None else _label(event)
             body.append(_mark(mark, drawing.scene.clock, label, place.label, place.anchor, number, row))
@@ -166,7 +166,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _mark(
-    mark: Mark, clock: Clock, label: str, at: float | None, anchor: str, lane: int, row: int, small: bool = False
+    mark: DrawnEvent, clock: Clock, label: str, at: float | None, anchor: str, lane: int, row: int, small: bool = False
 ) -> str:
     event, colour = mark.event, COLOURS[mark.kind]
     length = mark.right - mark.left
@@ -301,7 +301,7 @@ def _edges(scene: Scene, event: Event) -> Iterator[tuple[Event, Event]]:
             open_events.append(part)
 
 
-def _found(drawing: Drawing, event: Event) -> tuple[tuple[int, int], Mark] | None:
+def _found(drawing: Drawing, event: Event) -> tuple[tuple[int, int], DrawnEvent] | None:
     """The mark of an event; in a lane of bins it gets one now."""
     for number, lane in enumerate(drawing.scene.lanes):
         if lane.name != event.type and (lane.kind == "event" or lane.name != drawing.scene.rule(event)):
@@ -312,12 +312,12 @@ def _found(drawing: Drawing, event: Event) -> tuple[tuple[int, int], Mark] | Non
         mark = drawing.marks.get((number, row))
         if mark is None:
             left, right = drawing.scale(event.start), drawing.scale(event.end)
-            mark = Mark(event, lane.kind, bool(lane.gone[row]), left, right, drawing.places[number])
+            mark = DrawnEvent(event, lane.kind, bool(lane.gone[row]), left, right, drawing.places[number])
         return (number, row), mark
     return None
 
 
-def _arrow(part: Mark, whole: Mark) -> str:
+def _arrow(part: DrawnEvent, whole: DrawnEvent) -> str:
     """From the end of a part to the place in the whole that is nearest."""
     x1 = part.right
     x2 = min(max(x1, whole.left), whole.right)

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from augury.clock import Clock
-from augury.errors import RunError, nearest
-from augury.jit import Array
-from augury.model import Event
+from augury.core.clock import Clock
+from augury.core.errors import RunError, nearest
+from augury.core.jit import Array
+from augury.core.model import Event
 
 Kind = Literal["event", "derived", "detected"]
 Selection = Event | str | Iterable[Event | str] | None

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augury.errors import RunError, visible
-from augury.model import Event, Value
+from augury.core.errors import RunError, visible
+from augury.core.model import Event, Value
 from augury.pictures.lanes import Kind
 from augury.pictures.picture import Picture
 from augury.pictures.plots import MARKERS, PALETTE, figure, picture_of, style

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from augury.clock import Clock
-from augury.errors import visible
+from augury.core.clock import Clock
+from augury.core.errors import visible
 
 _CELL = "padding:2px 10px;text-align:{side};white-space:nowrap"
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from augury.errors import RunError, visible
+from augury.core.errors import RunError, visible
 
 _LIGHT, _DARK = "#1f2328", "#e6edf3"
 _PAPER, _NIGHT = "#ffffff", "#14171b"

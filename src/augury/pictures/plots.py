@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from augury.errors import RunError, visible
+from augury.core.errors import RunError, visible
 from augury.pictures.page import page_of
 from augury.pictures.picture import Picture
 

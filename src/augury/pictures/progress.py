@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Protocol
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.pictures.picture import Picture
 from augury.pictures.plots import PALETTE, figure, picture_of, style
 

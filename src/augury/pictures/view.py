@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, TypedDict, Unpack
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.pictures.drawing import draw
 from augury.pictures.lanes import Scene, Selection
 from augury.pictures.page import page_of

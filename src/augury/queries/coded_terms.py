@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.columns.dictionary import NULL, OPEN, Dictionary
-from augury.columns.table import grown
-from augury.columns.unique import unique
-from augury.errors import RunError
-from augury.graphs.graph_texts import Triples
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.graphs.graph_texts import EventTriples
 from augury.graphs.rdf_terms import UNBOUND, Terms
-from augury.jit import Array
+from augury.storage.dictionary import NULL, OPEN, Dictionary
+from augury.storage.table import grown
+from augury.storage.unique import unique
 
 _UNKNOWN = -2
 
@@ -26,7 +26,7 @@ class CodedTerms:
         self._values = np.full(64, _UNKNOWN, np.int64)  # by number of the term: the code of what it stands for
         self._others: tuple[Terms, Array] | None = None  # terms of somebody else, and the numbers that they have here
 
-    def renumbered(self, triples: Triples, terms: Terms) -> Triples:
+    def renumbered(self, triples: EventTriples, terms: Terms) -> EventTriples:
         """Triples of terms that somebody else has numbered."""
         others = self._others[1] if self._others is not None and self._others[0] is terms else np.empty(0, np.int64)
         if len(others) < len(terms):

@@ -18,19 +18,19 @@ from typing import Any, assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import (
-    Alternative,
     Both,
     Construct,
     EventCount,
     Expression,
     Gpm,
+    GraphAlternative,
     GraphQuery,
     Item,
     Operand,
-    Reading,
-    Select,
+    SelectForm,
+    SequenceStep,
     Sliding,
-    Step,
+    StepSequence,
     Tumbling,
     Use,
     may_bind,
@@ -49,10 +49,10 @@ from augury.algebra.nodes import (
     Link,
     Node,
     NoneInside,
-    Part,
-    Result,
     Rule,
     Run,
+    RunPart,
+    RunResult,
     Scan,
     Total,
     Unfold,
@@ -61,7 +61,7 @@ from augury.algebra.nodes import Select as Where
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
-from augury.clock import SECOND, Timestamp
+from augury.core.clock import SECOND, Timestamp
 from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
 from augury.queries.term_functions import (
@@ -70,9 +70,9 @@ from augury.queries.term_functions import (
     Computed,
     Constructed,
     FirstBound,
-    Holds,
     Meets,
     SameWindow,
+    TermCondition,
     WindowEnd,
 )
 
@@ -264,10 +264,10 @@ class _Lowering:
 
     # Sequences
 
-    def _reading(self, number: int, reading: Reading) -> None:
+    def _reading(self, number: int, reading: StepSequence) -> None:
         query = self.query
-        parts: list[Part] = []
-        results: list[Result] = []
+        parts: list[RunPart] = []
+        results: list[RunResult] = []
         known = _Known({v: Var(v) for v in query.partition}, frozenset(query.partition))
         times: list[Expr] = []
         gaps: list[tuple[int, Item, _Known]] = []
@@ -296,8 +296,8 @@ class _Lowering:
         self._answer(number, run, values, _Gaps(gaps, reading.absent, known, times))
 
     def _step(
-        self, place: int, step: Step, known: _Known, results: list[Result], times: list[Expr]
-    ) -> tuple[Part, _Known, Mapping[str, Expr]]:
+        self, place: int, step: SequenceStep, known: _Known, results: list[RunResult], times: list[Expr]
+    ) -> tuple[RunPart, _Known, Mapping[str, Expr]]:
         """A step as a part of a run, what is known after it, and in an iteration of it."""
         operand, query = step.item.operand, self.query
         sure, names = surely_binds(operand, query), dict[str, str]()
@@ -309,7 +309,7 @@ class _Lowering:
         where = self._meets(operand, known, names, str(place))
         each_own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
         extra = tuple(a.name for a in scan.args[len(names) :] if isinstance(a, Var))
-        part = Part(
+        part = RunPart(
             Label(f"step {place}", scan, scan.span),
             LINKS[step.item.separator],
             LINKS[step.between],
@@ -325,7 +325,7 @@ class _Lowering:
         def last(name: str) -> Expr:
             if not step.repeats:
                 return Var(name)
-            results.append(Result(f"#last {name}", place, Aggregate("last", (Var(name),))))
+            results.append(RunResult(f"#last {name}", place, Aggregate("last", (Var(name),))))
             return Var(f"#last {name}")
 
         for v, name in names.items():
@@ -337,10 +337,10 @@ class _Lowering:
         if self.timed:
             times.append(last(f"#time {place}"))
             if step.repeats:
-                results.append(Result(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
+                results.append(RunResult(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
         return part, _Known(values, known.surely | sure), each
 
-    def _among(self, reading: Reading) -> tuple[Scan, ...]:
+    def _among(self, reading: StepSequence) -> tuple[Scan, ...]:
         """The events of the run: those of its parts, and where something is contiguous all of the declared streams."""
         query, found = self.query, dict[Scan, None]()
         for step in reading.steps:
@@ -387,7 +387,7 @@ class _Lowering:
         self,
         values: Mapping[str, Expr],
         iterations: Mapping[int, tuple[int, Mapping[str, Expr]]],
-        results: list[Result],
+        results: list[RunResult],
     ) -> dict[str, Expr]:
         """The values of a match with those of its aggregates."""
         found = dict(values)
@@ -401,24 +401,24 @@ class _Lowering:
             value = self._expression(aggregate.of, {**values, **each})
             if aggregate.function == "COUNT" and not aggregate.distinct:  # which runs keep along with their matches
                 name = self._name(f"count {len(results)}")
-                results.append(Result(f"#{name}", place, Aggregate("count", (value,))))
+                results.append(RunResult(f"#{name}", place, Aggregate("count", (value,))))
                 found[aggregate.name] = self._call(AsTerm(), (Var(f"#{name}"),))
                 continue
             name = self._name(f"aggregate {len(self.aggregates)}")
             self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
-            results.append(Result(f"#{name}", place, Aggregate(name, (value,))))
+            results.append(RunResult(f"#{name}", place, Aggregate(name, (value,))))
             found[aggregate.name] = Var(f"#{name}")
         return found
 
     def _all_iterations(
-        self, reading: Reading, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[Result]
+        self, reading: StepSequence, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[RunResult]
     ) -> dict[str, Expr]:
         """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
         item, found = self.query.rows.item, dict[str, Expr]()
         if item is not None:
             place, each = iterations[item]
             for v in sorted(own(reading, place, self.query).may):
-                results.append(Result(f"#all {v}", place, Aggregate("list", (each[v],))))
+                results.append(RunResult(f"#all {v}", place, Aggregate("list", (each[v],))))
                 found[f"#all {v}"] = Var(f"#all {v}")
         return found
 
@@ -427,7 +427,7 @@ class _Lowering:
         query, rows = self.query, self.query.rows
         lists = [v for v in values if v.startswith("#all ")]
         names = [v for v in values if v not in lists]
-        columns = query.answer.columns if isinstance(query.answer, Select) else ()
+        columns = query.answer.columns if isinstance(query.answer, SelectForm) else ()
         function = MatchRows(
             (*names, *(v.removeprefix("#all ") for v in lists)),
             len(lists),
@@ -472,16 +472,16 @@ class _Lowering:
             self._grouped(number, body, values, place)
             return
         found, where = dict(values), list[Condition]()
-        for column in query.answer.columns if isinstance(query.answer, Select) else ():
+        for column in query.answer.columns if isinstance(query.answer, SelectForm) else ():
             if column.expression is not None:
                 found[column.name] = self._expression(column.expression, found)
         for having in query.rows.having:
             names, given = _arguments([v for v in having.variables if v in found], found)
-            where.append(self._true(Holds(names, having.text), given))
+            where.append(self._true(TermCondition(names, having.text), given))
         if query.rows.limit == 0:
             where.append(Compare("=", Const(1), Const(2)))
         match query.answer:
-            case Select():
+            case SelectForm():
                 args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
                 body = Where(body, tuple(where), query.span) if where else body
                 rule = Rule(label, query.name, args, body, span=query.span)
@@ -593,7 +593,7 @@ def _branches(operand: Operand) -> list[tuple[str, ...]]:
             return [(operand.name,)]
         case Both():
             return [(*left, *right) for left in _branches(operand.left) for right in _branches(operand.right)]
-        case Alternative():
+        case GraphAlternative():
             return [*_branches(operand.left), *_branches(operand.right)]
         case _:
             assert_never(operand)

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from augury.core.model import Value
 from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of_text
-from augury.graphs.solutions import Table
-from augury.model import Value
+from augury.graphs.solutions import SolutionTable
 from augury.queries.term_aggregates import TermAggregate, compared
 from augury.queries.term_functions import expression_of, expressions_over, graph_text
 
@@ -94,13 +94,13 @@ class MatchRows:
         return found
 
 
-def _table(rows: Sequence[Row], terms: Terms) -> Table:
+def _table(rows: Sequence[Row], terms: Terms) -> SolutionTable:
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: np.full(len(rows), UNBOUND, np.int64) for name in names}
     for place, row in enumerate(rows):
         for name, key in row.items():
             columns[name][place] = terms.number(term_of_text(key))
-    return Table(len(rows), None, columns, distinct=False)
+    return SolutionTable(len(rows), None, columns, distinct=False)
 
 
 def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:

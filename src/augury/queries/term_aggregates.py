@@ -10,10 +10,10 @@ from functools import cmp_to_key
 
 from augury.algebra.graph_queries import AggregateName
 from augury.algebra.sparql_algebra import Blank, Literal, RdfTerm
+from augury.core.model import Iri, Value
 from augury.graphs import functions as f
 from augury.graphs import lexical as lex
 from augury.graphs.rdf_terms import key_text, term_of_text
-from augury.model import Iri, Value
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
-from augury.clock import Timestamp
-from augury.columns.dictionary import Dictionary
-from augury.columns.unique import unique_inverse
-from augury.errors import RunError
-from augury.graphs.evaluate import Expressions
+from augury.core.clock import Timestamp
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.core.model import Iri, Value
+from augury.graphs.evaluate import TermExpressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
 from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of, term_of_text, value_of_key
-from augury.graphs.solutions import Table
-from augury.jit import Array
+from augury.graphs.solutions import SolutionTable
 from augury.language.spaseq.sparql_parser import read_expression
-from augury.model import Iri, Value
 from augury.queries.coded_terms import CodedTerms, coded_terms
+from augury.storage.dictionary import Dictionary
+from augury.storage.unique import unique_inverse
 
 
 @cache
@@ -29,13 +29,13 @@ def expression_of(text: str) -> Expression:
     return read_expression(text)
 
 
-def expressions_over(terms: Terms) -> Expressions:
+def expressions_over(terms: Terms) -> TermExpressions:
     """Expressions that are asked of matches."""
 
-    def no_exists(_: Exists, __: Table) -> Array:
+    def no_exists(_: Exists, __: SolutionTable) -> Array:
         raise RunError("EXISTS is asked of a match, which is no graph")
 
-    return Expressions(terms, no_exists)
+    return TermExpressions(terms, no_exists)
 
 
 class TermFunction:
@@ -55,16 +55,16 @@ class TermFunction:
         terms = coded_terms(dictionary)
         return self.of(terms, self.table(terms, columns))
 
-    def of(self, coded: CodedTerms, table: Table) -> Array:
+    def of(self, coded: CodedTerms, table: SolutionTable) -> Array:
         """Of a table of its arguments."""
         raise NotImplementedError
 
-    def table(self, coded: CodedTerms, columns: Sequence[Array]) -> Table:
+    def table(self, coded: CodedTerms, columns: Sequence[Array]) -> SolutionTable:
         found: dict[str, Array] = {}
         for name, column in zip(self.names, columns, strict=True):
             numbers = coded.numbers(column)
             found[name] = numbers if name not in found else np.where(found[name] == UNBOUND, numbers, found[name])
-        return Table(len(columns[0]) if columns else 1, None, found)
+        return SolutionTable(len(columns[0]) if columns else 1, None, found)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FirstBound(TermFunction):
 
     names: tuple[str, ...]
 
-    def of(self, coded: CodedTerms, table: Table) -> Array:
+    def of(self, coded: CodedTerms, table: SolutionTable) -> Array:
         return coded.codes(table.columns[self.names[0]])
 
 
@@ -87,7 +87,7 @@ class AsValue(TermFunction):
         (key,) = args
         return None if key is None else value_of_key(str(key))
 
-    def of(self, coded: CodedTerms, table: Table) -> Array:
+    def of(self, coded: CodedTerms, table: SolutionTable) -> Array:
         return coded.values(table.columns["term"])
 
 
@@ -149,18 +149,18 @@ class Computed(TermFunction):
     names: tuple[str, ...]
     text: str
 
-    def of(self, coded: CodedTerms, table: Table) -> Array:
+    def of(self, coded: CodedTerms, table: SolutionTable) -> Array:
         return coded.codes(expressions_over(coded.terms).terms_of(expression_of(self.text), table))
 
 
 @dataclass(frozen=True)
-class Holds(TermFunction):
+class TermCondition(TermFunction):
     """Whether an expression is true."""
 
     names: tuple[str, ...]
     text: str
 
-    def of(self, coded: CodedTerms, table: Table) -> Array:
+    def of(self, coded: CodedTerms, table: SolutionTable) -> Array:
         return np.array(expressions_over(coded.terms).holds(expression_of(self.text), table))
 
 

@@ -10,16 +10,16 @@ from typing import Literal, TextIO
 
 import pyarrow as pa
 
-from augury.errors import RunError, visible
+from augury.core.errors import RunError, visible
 from augury.sinks import arrow, csv, jsonl, parquet, pretty, sparql_json
-from augury.sinks.answers import Answers, Part, answers_of, known_output, ordered
+from augury.sinks.answers import AnswerPart, Answers, answers_of, known_output, ordered
 from augury.sinks.destination import opened, write_text
 from augury.sinks.jsonl import event_as_json
 from augury.sinks.names import RESERVED, attribute_names, column_names
 from augury.sinks.order import in_order
 from augury.sinks.parquet import check_folder, make_folder
 from augury.sinks.tabular import Tabular
-from augury.sinks.values import Column, column_of
+from augury.sinks.values import ValueColumn, column_of
 
 Format = Literal["table", "jsonl", "csv", "parquet", "arrow", "sparql-json"]
 FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv", "parquet", "arrow", "sparql-json")
@@ -29,8 +29,29 @@ ENDINGS: dict[str, Format] = {
 }  # fmt: skip
 
 __all__ = [
-    "ENDINGS", "FORMATS", "RESERVED", "Answers", "Column", "Format", "Part", "Tabular", "answers_of", "attribute_names", "check_folder",
-    "column_names", "column_of", "event_as_json", "format_of", "in_order", "known_output", "make_folder", "opened", "ordered", "show_table", "write", "write_text",
+    "ENDINGS",
+    "FORMATS",
+    "RESERVED",
+    "AnswerPart",
+    "Answers",
+    "Format",
+    "Tabular",
+    "ValueColumn",
+    "answers_of",
+    "attribute_names",
+    "check_folder",
+    "column_names",
+    "column_of",
+    "event_as_json",
+    "format_of",
+    "in_order",
+    "known_output",
+    "make_folder",
+    "opened",
+    "ordered",
+    "show_table",
+    "write",
+    "write_text",
 ]  # fmt: skip
 
 

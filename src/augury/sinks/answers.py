@@ -16,17 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.columns.unique import is_in
-from augury.errors import RunError, nearest
-from augury.model import Change, Event
+from augury.core.clock import Clock
+from augury.core.errors import RunError, nearest
+from augury.core.model import Change, Event
 from augury.sinks.names import column_names, declared_types
 from augury.sinks.order import in_order
 from augury.sinks.values import (
     STAMP,
     Array,
-    Column,
     Shape,
+    ValueColumn,
     arrow_type,
     as_arrow,
     column_of,
@@ -36,6 +35,7 @@ from augury.sinks.values import (
     shape_of,
     text_array,
 )
+from augury.storage.unique import is_in
 
 _FIRST, _MOST = 1 << 10, 1 << 16  # rows that are written at a time: at first, and at most
 _LONG = 1 << 22  # ids of traces that are written at a time
@@ -43,11 +43,11 @@ TRACE = pa.list_(pa.string())
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """Answers of one type and arity. `traces` gives the traces of rows from one up to another, as Arrow lists."""
 
     type: str
-    columns: Sequence[Column]
+    columns: Sequence[ValueColumn]
     start: Array
     end: Array
     ids: Any
@@ -61,14 +61,14 @@ class Part:
     def arity(self) -> int:
         return len(self.columns)
 
-    def values(self, position: int, rows: Array) -> Column:
+    def values(self, position: int, rows: Array) -> ValueColumn:
         return self.columns[position].some(rows)
 
     @cached_property
     def shapes(self) -> list[Shape]:
         return [shape_of(column) for column in self.columns]
 
-    def arranged(self, order: Array) -> Part:
+    def arranged(self, order: Array) -> AnswerPart:
         """The same answers in another order."""
         trace = cache(lambda: self.traces(0, len(self)).take(pa.array(order)))
         return replace(
@@ -82,10 +82,10 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Piece:
+class AnswerPiece:
     """Some rows of a part, one after the other."""
 
-    part: Part
+    part: AnswerPart
     lo: int
     hi: int
     trace: Any  # their traces; None where nobody wants them
@@ -94,7 +94,7 @@ class Piece:
         return self.hi - self.lo
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[ValueColumn]:
         return [column.some(slice(self.lo, self.hi)) for column in self.part.columns]
 
     @property
@@ -111,10 +111,10 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class AnswerChunk:
     """Answers that are written at once: pieces of parts, and where each row of them comes, if not one after the other."""
 
-    pieces: list[Piece]
+    pieces: list[AnswerPiece]
     mixing: Array | None
 
     def mixed(self, arrays: list[Any]) -> Any:
@@ -129,7 +129,7 @@ class Answers:
 
     plan: Plan
     clock: Clock
-    parts: list[Part] = field(default_factory=list)
+    parts: list[AnswerPart] = field(default_factory=list)
     which: Array | None = None  # the part of each answer; None where there is one part at most
     changes: bool = False
 
@@ -139,7 +139,7 @@ class Answers:
     def known(self, type: str) -> str:
         return known_output(type, self.plan.outputs)
 
-    def chunks(self, type: str | None = None, trace: bool = True) -> Iterator[Chunk]:
+    def chunks(self, type: str | None = None, trace: bool = True) -> Iterator[AnswerChunk]:
         """The answers in order, of one type or of all, some at a time: as many as have traces that fit."""
         chosen = [i for i, part in enumerate(self.parts) if len(part) and (type is None or part.type == type)]
         which = None
@@ -156,14 +156,14 @@ class Answers:
             if ids > 4 * _LONG and hi - lo > 1:
                 size = (hi - lo) // 2
                 continue
-            yield Chunk(pieces, None if len(pieces) == 1 else _mixing(which[lo:hi]))  # type: ignore[index]
+            yield AnswerChunk(pieces, None if len(pieces) == 1 else _mixing(which[lo:hi]))  # type: ignore[index]
             for i, n in counts.items():
                 done[i] += n
             size = max(1, min(_MOST, _LONG * (hi - lo) // max(1, ids)))
             lo = hi
 
-    def _piece(self, part: Part, lo: int, hi: int, trace: bool) -> Piece:
-        return Piece(part, lo, hi, part.traces(lo, hi) if trace else None)
+    def _piece(self, part: AnswerPart, lo: int, hi: int, trace: bool) -> AnswerPiece:
+        return AnswerPiece(part, lo, hi, part.traces(lo, hi) if trace else None)
 
     def events(self) -> Iterator[Event]:
         """The answers as events."""
@@ -272,13 +272,13 @@ def _mixing(which: Array) -> Array:
     return place
 
 
-def _batch(chunk: Chunk, schema: Any, layout: list[_Place]) -> Any:
+def _batch(chunk: AnswerChunk, schema: Any, layout: list[_Place]) -> Any:
     attributes = {name: (shape, places) for name, shape, places in layout}
     arrays = [chunk.mixed([_array(piece, f, attributes) for piece in chunk.pieces]) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _array(piece: Piece, column: Any, attributes: dict[str, tuple[Shape, dict[str, int]]]) -> Any:
+def _array(piece: AnswerPiece, column: Any, attributes: dict[str, tuple[Shape, dict[str, int]]]) -> Any:
     """The rows of a piece in one column of a table."""
     part = piece.part
     if column.name in attributes:
@@ -299,7 +299,7 @@ def _array(piece: Piece, column: Any, attributes: dict[str, tuple[Shape, dict[st
     return piece.trace
 
 
-def ordered(plan: Plan, clock: Clock, parts: Sequence[Part]) -> Answers:
+def ordered(plan: Plan, clock: Clock, parts: Sequence[AnswerPart]) -> Answers:
     """Answers whose parts are in no order, in the order of events."""
     which, orders = in_order(parts)
     sorted_parts = [part if o is None else part.arranged(o) for part, o in zip(parts, orders, strict=True)]
@@ -309,7 +309,7 @@ def ordered(plan: Plan, clock: Clock, parts: Sequence[Part]) -> Answers:
 # From events, and back
 
 
-def _events(piece: Piece) -> list[Event]:
+def _events(piece: AnswerPiece) -> list[Event]:
     columns = [column.list() for column in piece.columns]
     args: Any = zip(*columns, strict=True) if columns else repeat((), len(piece))
     rest = (piece.start.tolist(), piece.end.tolist(), piece.ids.to_pylist(), piece.trace.to_pylist())
@@ -330,7 +330,7 @@ def answers_of(items: Iterable[Event | Change], plan: Plan, clock: Clock, change
     return Answers(plan, clock, parts, np.array(which, np.int64) if len(parts) > 1 else None, changes)
 
 
-def _part(type: str, arity: int, op: str | None, events: list[Event]) -> Part:
+def _part(type: str, arity: int, op: str | None, events: list[Event]) -> AnswerPart:
     def traces(lo: int, hi: int) -> Any:
         some = [event.trace for event in events[lo:hi]]
         offsets = np.r_[0, np.cumsum([len(trace) for trace in some])].astype(np.int32)
@@ -338,4 +338,6 @@ def _part(type: str, arity: int, op: str | None, events: list[Event]) -> Part:
 
     times = np.array([(event.start, event.end) for event in events], np.int64).reshape(-1, 2)
     columns = [column_of(event.args[i] for event in events) for i in range(arity)]
-    return Part(type, columns, times[:, 0].copy(), times[:, 1].copy(), text_array([e.id for e in events]), traces, op)
+    return AnswerPart(
+        type, columns, times[:, 0].copy(), times[:, 1].copy(), text_array([e.id for e in events]), traces, op
+    )

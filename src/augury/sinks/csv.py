@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from augury.model import Value, to_json
-from augury.sinks.answers import Answers, Piece
+from augury.core.model import Value, to_json
+from augury.sinks.answers import AnswerPiece, Answers
 from augury.sinks.texts import column_texts, data_of, has_any, joined, times
 from augury.sinks.values import text_array
 
@@ -23,7 +23,7 @@ def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
         yield data_of(chunk.mixed([_lines(piece, places, answers) for piece in chunk.pieces]))
 
 
-def _lines(piece: Piece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> Any:
+def _lines(piece: AnswerPiece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> Any:
     part, columns = piece.part, piece.columns
     cells: list[Any] = [part.op] if part.op else []
     cells.append(_cell(part.type))

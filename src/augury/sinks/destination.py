@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 
 
 @contextmanager

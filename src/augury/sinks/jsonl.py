@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.model import Event, to_json
-from augury.sinks.answers import Answers, Piece, items_of
+from augury.core.clock import Clock
+from augury.core.model import Event, to_json
+from augury.sinks.answers import AnswerPiece, Answers, items_of
 from augury.sinks.names import column_names, numbered
 from augury.sinks.texts import data_of, joined, json_texts, quoted, times
 
@@ -61,7 +61,7 @@ def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
         yield data_of(chunk.mixed([_lines(piece, names[piece.part.type], answers.clock) for piece in chunk.pieces]))
 
 
-def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
+def _lines(piece: AnswerPiece, names: dict[str, int], clock: Clock) -> Any:
     """As `json.dumps(event_as_json(…), ensure_ascii=False)` writes each of them."""
     texts = [json_texts(column) for column in piece.columns]
     op = f'"op": "{piece.part.op}", ' if piece.part.op else ""
@@ -83,7 +83,7 @@ def _lines(piece: Piece, names: dict[str, int], clock: Clock) -> Any:
     return _ended(pieces, piece)
 
 
-def _ended(pieces: list[Any], piece: Piece) -> Any:
+def _ended(pieces: list[Any], piece: AnswerPiece) -> Any:
     """Lines that end with the id and the trace."""
     pieces += [', "id": ', quoted(piece.ids)]
     if piece.trace is not None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice, repeat
 from typing import Any
 
-from augury.errors import counted
-from augury.model import Value, show_value
+from augury.core.errors import counted
+from augury.core.model import Value, show_value
 from augury.pictures.markup import readable, table
-from augury.sinks.answers import Answers, Piece
+from augury.sinks.answers import AnswerPiece, Answers
 from augury.sinks.names import column_names
 
 _MOST = 20
@@ -40,7 +40,7 @@ def _rows(answers: Answers) -> Iterator[tuple[Any, ...]]:
         yield from rows if chunk.mixing is None else (rows[i] for i in chunk.mixing.tolist())
 
 
-def _of_piece(piece: Piece) -> Iterator[tuple[Any, ...]]:
+def _of_piece(piece: AnswerPiece) -> Iterator[tuple[Any, ...]]:
     columns = [column.list() for column in piece.columns]
     args: Any = zip(*columns, strict=True) if columns else repeat((), len(piece))
     said, type = repeat(piece.part.op, len(piece)), repeat(piece.part.type, len(piece))

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from augury.columns.unique import unique
-from augury.model import Value, order_key
-from augury.sinks.values import Array, Column
+from augury.core.model import Value, order_key
+from augury.sinks.values import Array, ValueColumn
+from augury.storage.unique import unique
 
 
 class Sortable(Protocol):
@@ -25,7 +25,7 @@ class Sortable(Protocol):
     @property
     def end(self) -> Array: ...
     def __len__(self) -> int: ...
-    def values(self, position: int, rows: Array) -> Column:
+    def values(self, position: int, rows: Array) -> ValueColumn:
         """One argument of some rows."""
 
 
@@ -72,7 +72,7 @@ def _order(parts: Sequence[Sortable], owner: Array, local: Array) -> Array:
 def _argument(parts: Sequence[Sortable], owner: Array, local: Array, position: int, rows: Array) -> Array:
     """A number for an argument of each row, in the order of terms; the least where a row has no such argument."""
     found = np.full(len(rows), -1, np.int64)
-    columns: list[tuple[Array, Column]] = []
+    columns: list[tuple[Array, ValueColumn]] = []
     for number in unique(owner[rows]).tolist():
         if position < parts[number].arity:
             mine = np.flatnonzero(owner[rows] == number)
@@ -89,7 +89,7 @@ def _argument(parts: Sequence[Sortable], owner: Array, local: Array, position: i
     return found
 
 
-def _distinct(column: Column) -> tuple[Sequence[Value], Array]:
+def _distinct(column: ValueColumn) -> tuple[Sequence[Value], Array]:
     if column.place is not None:
         return column.values, column.place  # type: ignore[return-value]
     return column.list(), np.arange(len(column))

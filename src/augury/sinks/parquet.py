@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 from augury.sinks.answers import Answers
 
 _WRITTEN = re.compile(r"\.?_SUCCESS(\.crc)?|\.?part-.*|\.?_(committed|started)_.*|_temporary")

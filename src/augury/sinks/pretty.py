@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, chop_cells
 
-from augury.errors import visible
-from augury.model import show_value
-from augury.sinks.answers import Answers, Piece
+from augury.core.errors import visible
+from augury.core.model import show_value
+from augury.sinks.answers import AnswerPiece, Answers
 from augury.sinks.texts import column_texts, joined, times
 
 _GAP = "  "
@@ -59,7 +59,7 @@ def _line(row: tuple[str, ...], widths: list[int], first: int, trace: str) -> st
     return _GAP.join(cells[first:]).rstrip() + "\n"
 
 
-def _cells(piece: Piece, answers: Answers) -> list[Any]:
+def _cells(piece: AnswerPiece, answers: Answers) -> list[Any]:
     """Sign, start, end and event as texts; then the first ids of each trace, and how many it has."""
     args: list[Any] = []
     for column in piece.columns:

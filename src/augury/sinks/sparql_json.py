@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 
 from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, Triple
+from augury.core.model import Iri, Value
 from augury.graphs.rdf_terms import term_of
-from augury.model import Iri, Value
-from augury.sinks.answers import Answers, Piece
+from augury.sinks.answers import AnswerPiece, Answers
 from augury.sinks.texts import column_texts, times
 
 TIMES = ("start", "end")
@@ -28,7 +28,7 @@ def lines(answers: Answers) -> Iterator[bytes]:
     yield b"\n]}}\n"
 
 
-def _rows(piece: Piece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> object:
+def _rows(piece: AnswerPiece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> object:
     from augury.sinks.values import text_array
 
     cells: list[tuple[str, list[str]]] = []

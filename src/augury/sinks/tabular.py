@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.sinks.answers import Answers
 from augury.sinks.notebook import shown_table
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.clock import SECOND, Clock
-from augury.model import Value, to_json
-from augury.sinks.values import Array, Column, text_array
+from augury.core.clock import SECOND, Clock
+from augury.core.model import Value, to_json
+from augury.sinks.values import Array, ValueColumn, text_array
 
 _FIRST, _LAST = -30_610_224_000, 253_402_300_799  # the seconds of the years 1000 to 9999, all as long when written
 _EXACT = 2**53
@@ -94,7 +94,7 @@ def stamps(values: Array, clock: Clock) -> Any:
     return joined(day, fraction, "Z")
 
 
-def column_texts(column: Column, write: Callable[[Value], str], null: str) -> Any:
+def column_texts(column: ValueColumn, write: Callable[[Value], str], null: str) -> Any:
     """The values of a column as texts: each different one is written once; numbers as they are, and null as it is said."""
     values = column.values
     if not isinstance(values, np.ndarray):
@@ -104,7 +104,7 @@ def column_texts(column: Column, write: Callable[[Value], str], null: str) -> An
     return found if column.null is None else pc.if_else(pa.array(column.null), null, found)
 
 
-def json_texts(column: Column) -> Any:
+def json_texts(column: ValueColumn) -> Any:
     """The values of a column as JSON."""
     return column_texts(column, json_text, "null")
 

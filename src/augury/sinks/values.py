@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from augury.clock import Duration, Timestamp
-from augury.model import Iri, Term, Value, to_json
+from augury.core.clock import Duration, Timestamp
+from augury.core.model import Iri, Term, Value, to_json
 
 Array: TypeAlias = NDArray[Any]
 
@@ -30,7 +30,7 @@ STAMP, SPAN = pa.timestamp("us", "UTC"), pa.duration("us")
 
 
 @dataclass(frozen=True)
-class Column:
+class ValueColumn:
     """The values of an attribute: an array of int64 or float64; or each value once, and `place` says which a row has.
 
     `null` marks the numbers that are null.
@@ -43,11 +43,11 @@ class Column:
     def __len__(self) -> int:
         return len(self.values if self.place is None else self.place)
 
-    def some(self, rows: Any) -> Column:
+    def some(self, rows: Any) -> ValueColumn:
         """Some rows: a slice, or their numbers."""
         if self.place is not None:
-            return Column(self.values, self.place[rows])
-        return Column(self.values[rows], None, None if self.null is None else self.null[rows])
+            return ValueColumn(self.values, self.place[rows])
+        return ValueColumn(self.values[rows], None, None if self.null is None else self.null[rows])
 
     def list(self) -> list[Value]:
         values = self.values
@@ -61,20 +61,20 @@ class Column:
         return found
 
 
-def column_of(values: Iterable[Value]) -> Column:
+def column_of(values: Iterable[Value]) -> ValueColumn:
     """A column of values that are given one by one."""
     given = list(values)
     kinds = set(map(type, given))
     if kinds == {int} or kinds == {float}:
-        return Column(np.array(given, np.int64 if int in kinds else np.float64))
-    return Column(given, np.arange(len(given)))
+        return ValueColumn(np.array(given, np.int64 if int in kinds else np.float64))
+    return ValueColumn(given, np.arange(len(given)))
 
 
 # Shapes
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListColumn:
     """Lists whose elements have one shape."""
 
     of: Shape
@@ -88,7 +88,7 @@ class Nested:
     each: tuple[Shape, ...] | None
 
 
-Shape: TypeAlias = "str | Listed | Nested"
+Shape: TypeAlias = "str | ListColumn | Nested"
 _SCALARS: dict[str, Any] = {
     "null": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
     "timestamp": STAMP, "duration": SPAN, "json": pa.string(),
@@ -96,7 +96,7 @@ _SCALARS: dict[str, Any] = {
 }  # fmt: skip
 _DECLARED: dict[str, Shape] = {
     **{name: name for name in ("int", "float", "bool", "string", "timestamp", "duration")},
-    "number": "float", "iri": "string", "list": Listed("null"), "term": "term",
+    "number": "float", "iri": "string", "list": ListColumn("null"), "term": "term",
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def declared_shape(type: str) -> Shape:
     return _DECLARED.get(type, "null")
 
 
-def shape_of(column: Column) -> Shape:
+def shape_of(column: ValueColumn) -> Shape:
     """The shape of all values of a column."""
     if isinstance(column.values, np.ndarray):
         if column.null is not None and bool(column.null.all()):
@@ -140,7 +140,7 @@ def _shape(value: Value) -> Shape:
             each = tuple(_shape(a) for a in value.args)
             return Nested(fitting(each), each)
         case tuple():
-            return Listed(fitting(_shape(a) for a in value))
+            return ListColumn(fitting(_shape(a) for a in value))
 
 
 def _fit(one: Shape, other: Shape) -> Shape:
@@ -153,8 +153,8 @@ def _fit(one: Shape, other: Shape) -> Shape:
             return one
         case (("int" | "float"), ("int" | "float")):
             return "float"
-        case Listed(), Listed():
-            return Listed(_fit(one.of, other.of))
+        case ListColumn(), ListColumn():
+            return ListColumn(_fit(one.of, other.of))
         case Nested(), Nested():
             each = None
             if one.each is not None and other.each is not None and len(one.each) == len(other.each):
@@ -166,9 +166,9 @@ def _fit(one: Shape, other: Shape) -> Shape:
 def regular(shape: Shape) -> Shape:
     """The shape itself; `json` where something inside it fits in nothing."""
     match shape:
-        case Listed():
+        case ListColumn():
             inner = regular(shape.of)
-            return "json" if inner == "json" else Listed(inner)
+            return "json" if inner == "json" else ListColumn(inner)
         case Nested():
             every = regular(shape.every)
             if every != "json":
@@ -186,7 +186,7 @@ def arrow_type(shape: Shape) -> Any:
     match shape:
         case str():
             return _SCALARS[shape]
-        case Listed():
+        case ListColumn():
             return pa.list_(arrow_type(shape.of))
         case Nested(every, None):
             args = pa.list_(arrow_type(every))
@@ -196,13 +196,13 @@ def arrow_type(shape: Shape) -> Any:
     return pa.struct([("functor", pa.string()), ("args", args)])
 
 
-def as_arrow(column: Column, shape: Shape) -> Any:
+def as_arrow(column: ValueColumn, shape: Shape) -> Any:
     """A column as an Arrow array of a regular shape that its values fit in."""
     values = column.values
     if isinstance(values, np.ndarray):
         if shape in ("int", "float"):
             return pa.array(values.astype(np.int64 if shape == "int" else np.float64, copy=False), mask=column.null)
-        values, column = column.list(), Column([], np.arange(len(column)))
+        values, column = column.list(), ValueColumn([], np.arange(len(column)))
     assert column.place is not None
     plain = [_plain(v, shape) for v in values]
     few = text_array(plain) if shape in ("string", "json") else pa.array(plain, arrow_type(shape))
@@ -222,7 +222,7 @@ def _plain(value: Value, shape: Shape) -> Any:
             return value.us
         case _, Iri():
             return value.text
-        case Listed(of), tuple():
+        case ListColumn(of), tuple():
             return [_plain(v, of) for v in value]
         case Nested(every, None), Term():
             return {"functor": value.functor, "args": [_plain(v, every) for v in value.args]}

@@ -6,13 +6,13 @@ Python. They give `Sheet`s and `Items` (`sheet.py`), whose columns are `Cells` (
 (`history.py`) of it all.
 """
 
-from augury.columns.column import Coded, Column
 from augury.sources.files import ENDINGS, FORMATS, SourceFile, listed, read, titles
-from augury.sources.heading import EventHeading, FactHeading, Names
+from augury.sources.heading import ColumnNames, EventHeading, FactHeading
 from augury.sources.history import Batch, History
 from augury.sources.objects import item_from
 from augury.sources.problems import OnError, Skipped
 from augury.sources.reader import EventTypes, Reader, first_time, read_history
+from augury.storage.column import Coded, Column
 
 __all__ = [
     "ENDINGS",
@@ -20,11 +20,11 @@ __all__ = [
     "Batch",
     "Coded",
     "Column",
+    "ColumnNames",
     "EventHeading",
     "EventTypes",
     "FactHeading",
     "History",
-    "Names",
     "OnError",
     "Reader",
     "Skipped",

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from augury.errors import DataError
-from augury.limits import LINE
+from augury.core.errors import DataError
+from augury.core.limits import LINE
 
 SIZE = 1 << 23
 _MOST = 1 << 28  # bytes that are searched for the end of a quoted field
@@ -29,7 +29,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
@@ -50,7 +50,7 @@ class Block:
         return DataError(f"a line of more than {self.too_long:,} bytes", f"{place}:{self.first}", hint)
 
 
-def blocks(stream: Stream, quoted: bool = False, size: int = SIZE) -> Iterator[Block]:
+def blocks(stream: ByteStream, quoted: bool = False, size: int = SIZE) -> Iterator[Block]:
     """The lines of a stream. Where fields may be quoted, a block does not end within quotes.
 
     A stream that is `live` gives what has come; else all that there is, so that the last line belongs to the block before.
@@ -104,7 +104,7 @@ def _within(block: Block, most: int, quoted: bool) -> Iterator[Block]:
         yield Block(data[start:], block.first + int(np.searchsorted(ends, start)))
 
 
-def _after_line(stream: Stream, data: bytes) -> bytes:
+def _after_line(stream: ByteStream, data: bytes) -> bytes:
     """What comes after the end of a line that nobody keeps; nothing where it is the last one."""
     while data and (end := data.find(b"\n") + 1) == 0:
         data = stream.read(SIZE)

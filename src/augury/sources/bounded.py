@@ -7,8 +7,8 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from augury.errors import DataError
-from augury.limits import LINE, NO_LIMITS, UNPACKED, UNPACKED_TIMES, Limits, memory_left
+from augury.core.errors import DataError
+from augury.core.limits import LINE, NO_LIMITS, UNPACKED, UNPACKED_TIMES, Limits, memory_left
 
 _PIECE = 1 << 23
 _LEAST = 100 << 20  # bytes of memory without which the system would end the process

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
-from augury.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
-from augury.columns.column import Array, Column, coded, spread, values_of
-from augury.errors import DataError
-from augury.model import MAX_INT, MIN_INT, Value
+from augury.core.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
+from augury.core.errors import DataError
+from augury.core.model import MAX_INT, MIN_INT, Value
+from augury.core.time_units import PER_SECOND, TIME_UNITS, likely_range, to_microseconds
 from augury.sources.types import (
     TYPES,
     Prefixes,
@@ -28,7 +28,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
-from augury.time_units import PER_SECOND, TIME_UNITS, likely_range, to_microseconds
+from augury.storage.column import Array, Column, coded, spread, values_of
 
 MISSING = MIN_INT  # the time of a row that says none
 

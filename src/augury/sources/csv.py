@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from augury.errors import DataError
-from augury.sources.blocks import Block, Stream, blocks, text_lines
+from augury.core.errors import DataError
+from augury.sources.blocks import Block, ByteStream, blocks, text_lines
 from augury.sources.cells import Cells
 from augury.sources.problems import Problem
 from augury.sources.sheet import Sheet
@@ -26,7 +26,7 @@ _SEPARATORS = (",", ";", "\t")
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def read(stream: Stream, place: str, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
+def read(stream: ByteStream, place: str, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
     """The rows of a file, block by block. `nulls` are spellings of null beside the empty cell.
 
     `unnamed` is asked of the first row: where it is one of data, it says what the columns are called.

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from augury.algebra.plan import Plan
-from augury.errors import DataError
-from augury.limits import NO_LIMITS, Limits
+from augury.core.errors import DataError
+from augury.core.limits import NO_LIMITS, Limits
 from augury.sources import csv, jsonl, named_graphs, parquet
 from augury.sources.bounded import BoundedStream, ReadLimits, packed_size
-from augury.sources.heading import NAMES, Names, with_columns
+from augury.sources.heading import NAMES, ColumnNames, with_columns
 from augury.sources.problems import Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
 
@@ -38,7 +38,7 @@ class SourceFile:
 
     path: str
     type: str | None = None
-    names: Names = NAMES
+    names: ColumnNames = NAMES
     nulls: tuple[str, ...] = ()
     shown: str = ""
     live: bool = False  # standard input is read as it comes
@@ -55,11 +55,13 @@ class SourceFile:
     ) -> SourceFile:
         stream = re.match(r"(<[^<>]+>)=", text)
         if stream is not None:
-            return SourceFile(text[stream.end() :], stream[1], Names(time=time), nulls, time_predicate=time_predicate)
+            return SourceFile(
+                text[stream.end() :], stream[1], ColumnNames(time=time), nulls, time_predicate=time_predicate
+            )
         name, equals, path = text.partition("=")
         if equals and name.replace("_", "a").isalnum() and not Path(text).exists():
-            return SourceFile(path, name, with_columns(Names(time=time), columns, name, plan), nulls)
-        return SourceFile(text, None, with_columns(Names(time=time), columns, None, plan), nulls)
+            return SourceFile(path, name, with_columns(ColumnNames(time=time), columns, name, plan), nulls)
+        return SourceFile(text, None, with_columns(ColumnNames(time=time), columns, None, plan), nulls)
 
     @property
     def place(self) -> str:
@@ -295,7 +297,7 @@ def read(
     """
     nulls = (null,) if isinstance(null, str) else tuple(null)
     renamed = [f"{attribute}={column}" for attribute, column in (columns or {}).items()]
-    names = with_columns(Names(time=time), renamed, type)
+    names = with_columns(ColumnNames(time=time), renamed, type)
     found = SourceFile(str(path), type, names, nulls, time_predicate=time_predicate)
     if not found.remote and found.path != "-":
         found.check()

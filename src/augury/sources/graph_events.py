@@ -16,31 +16,31 @@ import pyarrow as pa
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.nodes import Graph, Scan, walk, walk_all
 from augury.algebra.plan import Attribute, Plan
-from augury.algebra.sparql_algebra import Literal, Needs, needs
-from augury.columns.column import Coded, Column, TextArray, coded
-from augury.errors import DataError, brief
+from augury.algebra.sparql_algebra import Literal, TripleNeeds, needs
+from augury.core.errors import DataError, brief
+from augury.core.model import Iri
 from augury.graphs.graph_texts import HasBlanks, Nameless, ReadAhead, read
 from augury.graphs.oxigraph import oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, n_triples, term_of
 from augury.language.spaseq.sparql_parser import read_pattern
-from augury.model import Iri
 from augury.sources.arrow_cells import ArrowCells, is_text
 from augury.sources.cells import Cells
-from augury.sources.heading import Names
+from augury.sources.heading import ColumnNames
 from augury.sources.python_cells import ColumnCells
 from augury.sources.types import value_of
+from augury.storage.column import Coded, Column, TextArray, coded
 
 _MANY = 1 << 18  # different terms that are kept from one part to the next
 GRAPH_FORM = '{"stream": "http://example.org/stock", "time": 3, "graph": "<http://e/a> <http://e/price> 5 ."}'
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
 
-def is_graph_event(item: Mapping[str, Any], names: Names, type: str | None) -> bool:
+def is_graph_event(item: Mapping[str, Any], names: ColumnNames, type: str | None) -> bool:
     """Whether an object is a graph event: it has a stream, and no type."""
     return type is None and names.type not in item and "stream" in item and item.get(names.op) != "revoke"
 
 
-def as_plain(item: Mapping[str, Any], names: Names) -> dict[str, Any]:
+def as_plain(item: Mapping[str, Any], names: ColumnNames) -> dict[str, Any]:
     """A graph event in the form of other events."""
     stream, graph = item["stream"], item.get("graph")
     if not isinstance(stream, str) or not _IRI.fullmatch(stream):
@@ -58,7 +58,7 @@ def as_plain(item: Mapping[str, Any], names: Names) -> dict[str, Any]:
     return {**rest, names.type: stream_type(stream), "args": [graph]}
 
 
-def graph_columns(named: Mapping[str, Cells], names: Names) -> tuple[dict[str, Cells], list[Cells]]:
+def graph_columns(named: Mapping[str, Cells], names: ColumnNames) -> tuple[dict[str, Cells], list[Cells]]:
     """Columns of graph events in the form of other events: their type beside the rest, and the graph as the only argument.
 
     What is wrong with one of them is for `as_plain` to say.
@@ -93,16 +93,16 @@ class GraphColumns:
         else:
             column = _of_texts(cells.column(attribute, self.prefixes))
         assert isinstance(column.values, TextArray)
-        column.values.read = self._read(column.values.array, self.needs.get(type, Needs()))
+        column.values.read = self._read(column.values.array, self.needs.get(type, TripleNeeds()))
         return column
 
-    def _read(self, texts: Any, needs: Needs) -> ReadAhead | None:
+    def _read(self, texts: Any, needs: TripleNeeds) -> ReadAhead | None:
         if len(self.terms) > _MANY:
             self.terms = Terms()
         try:
             found, terms = read(texts, self.terms, needs, Nameless()), self.terms
         except HasBlanks:
-            found, terms = read(texts, Terms(), Needs()), None
+            found, terms = read(texts, Terms(), TripleNeeds()), None
         if found.malformed:
             raise DataError(str(found.malformed[0]))
         return None if terms is None else ReadAhead(terms, needs, found.triples)
@@ -115,9 +115,9 @@ def _of_texts(column: Column) -> Coded:
     return Coded(TextArray(pa.array(column.values, pa.large_string())), column.index)
 
 
-def graph_needs(plan: Plan) -> dict[str, Needs]:
+def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
     """What the patterns of a program need of the graphs of each stream, by its type."""
-    found: dict[str, Needs] = {}
+    found: dict[str, TripleNeeds] = {}
     asked = [
         (stream_type(iri), gpm.pattern) for query in plan.graph_queries for gpm in query.gpms for iri in gpm.streams
     ]
@@ -126,7 +126,7 @@ def graph_needs(plan: Plan) -> dict[str, Needs]:
         if isinstance(node, Graph):
             asked += [(scan.type, node.pattern) for scan in walk(node) if isinstance(scan, Scan)]
     for type, pattern in asked:
-        found[type] = found.get(type, Needs()) | needs(read_pattern(pattern))
+        found[type] = found.get(type, TripleNeeds()) | needs(read_pattern(pattern))
     return found
 
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any
 
 from augury.algebra.plan import Attribute, Plan, static_calls
-from augury.errors import DataError, counted, nearest
+from augury.core.errors import DataError, counted, nearest
 
 FACT_ROLES = ("op", "time", "valid_from", "valid_to")  # what a row says of its fact, unless declared as an argument
 
 
 @dataclass(frozen=True)
-class Names:
+class ColumnNames:
     """The columns that say what is no attribute: of which type, when, which one, whether taken back, and since when known.
 
     `renamed` are the columns of attributes that are called otherwise: type, attribute, column.
@@ -42,7 +42,7 @@ class Names:
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known)
 
 
-NAMES = Names()
+NAMES = ColumnNames()
 
 
 def no_columns_twice(names: Sequence[str], place: str) -> None:
@@ -64,7 +64,7 @@ def missing_column(type: str, missing: str, known: Iterable[str], place: str = "
 ROLES = ("time", "start", "end", "id", "op", "known")  # what a column says of an event, beside its type
 
 
-def with_columns(names: Names, columns: Iterable[str], type: str | None, plan: Plan | None = None) -> Names:
+def with_columns(names: ColumnNames, columns: Iterable[str], type: str | None, plan: Plan | None = None) -> ColumnNames:
     """Names with those of `event.attribute=column`; an attribute may be what a column says of an event, such as `time`."""
     for text in columns:
         target, equals, column = text.partition("=")
@@ -75,7 +75,9 @@ def with_columns(names: Names, columns: Iterable[str], type: str | None, plan: P
     return names
 
 
-def _with_column(names: Names, event: str, attribute: str, column: str, type: str | None, plan: Plan | None) -> Names:
+def _with_column(
+    names: ColumnNames, event: str, attribute: str, column: str, type: str | None, plan: Plan | None
+) -> ColumnNames:
     own = [a.name for a in plan.declared.get(event, ())] if plan is not None else []
     if attribute in ROLES and attribute not in own:
         role: dict[str, Any] = {attribute: column}
@@ -96,7 +98,7 @@ def _unknown_attribute(event: str, attribute: str, own: Sequence[str], plan: Pla
     return DataError(f"`{event}` has no attribute `{attribute}`", hint=hint)
 
 
-def declares_type(type: str | None, plan: Plan, names: Names) -> bool:
+def declares_type(type: str | None, plan: Plan, names: ColumnNames) -> bool:
     """Whether a type is given that has an attribute of the name that else says the type of an event."""
     return type is not None and any(names.column(type, a.name) == names.type for a in plan.declared.get(type, ()))
 
@@ -106,7 +108,7 @@ class EventHeading:
     """The columns of a table of events. `type` is that of all its rows; without it, a column names the type of each."""
 
     columns: tuple[str, ...]
-    names: Names = NAMES
+    names: ColumnNames = NAMES
     type: str | None = None
     place: str = ""
 

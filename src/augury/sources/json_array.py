@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 from augury.sources.blocks import uncollected
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from augury.errors import DataError
-from augury.jit import Kernel, expect_work
-from augury.sources.blocks import Block, Stream, blocks, text_lines, uncollected
+from augury.core.errors import DataError
+from augury.core.jit import Kernel, expect_work
+from augury.sources.blocks import Block, ByteStream, blocks, text_lines, uncollected
 from augury.sources.json_array import is_array, read_array
 from augury.sources.lines import columns_of
 from augury.sources.problems import Problem
@@ -26,7 +26,7 @@ _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")  # of characters beyond 16 bits, whi
 _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 
 
-def read(stream: Stream, place: str) -> Iterator[Items]:
+def read(stream: ByteStream, place: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
     parts = blocks(stream, size=_SIZE)
     first = next(parts, None)

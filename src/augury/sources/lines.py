@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from augury.jit import Array, Kernel
+from augury.core.jit import Array, Kernel
 from augury.sources.arrow_cells import ArrowCells
 from augury.sources.cells import Cells
 from augury.sources.python_cells import ColumnCells
@@ -32,7 +32,7 @@ _ESCAPES[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 
 
 @dataclass(frozen=True)
-class Columns:
+class ObjectColumns:
     """The values of objects of one shape by their keys; `listed` are those of the list `args`."""
 
     length: int
@@ -51,7 +51,7 @@ class Shape:
     texts: Array  # whether a value is text
 
 
-def columns_of(data: bytes) -> Columns | None:
+def columns_of(data: bytes) -> ObjectColumns | None:
     """The values of lines that all end; None where they are not of one shape."""
     shape = _shape(data[: data.index(b"\n") + 1]) if len(data) <= 1 << 30 and _is_utf8(data) else None
     if shape is None:
@@ -82,7 +82,7 @@ def columns_of(data: bytes) -> Columns | None:
             listed.append(cells)
         else:
             named[key] = cells
-    return Columns(rows, named, listed if shape.args else None)
+    return ObjectColumns(rows, named, listed if shape.args else None)
 
 
 def _is_utf8(data: bytes) -> bool:

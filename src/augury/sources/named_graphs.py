@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from augury.algebra.sparql_algebra import Literal
-from augury.errors import DataError
+from augury.core.errors import DataError
 from augury.graphs.lexical import number_of
 from augury.graphs.oxigraph import is_made_up, oxigraph, said_by_parser
 from augury.sources.arrow_cells import ArrowCells
-from augury.sources.blocks import Stream
+from augury.sources.blocks import ByteStream
 from augury.sources.problems import Problem
 from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Sheet
@@ -31,7 +31,7 @@ _TIME_AT_END = re.compile(rf"(?<![\w.-])({_DAY}([T ]{_CLOCK})?|-?\d+)$", re.ASCI
 
 
 @dataclass
-class _Graph:
+class _NamedGraph:
     """A named graph while its file is read."""
 
     name: str
@@ -39,7 +39,7 @@ class _Graph:
     times: list[Any] = field(default_factory=list)  # what is said of its time
 
 
-def read(stream: Stream, place: str, form: str, time_predicate: str = "") -> Iterator[Sheet]:
+def read(stream: ByteStream, place: str, form: str, time_predicate: str = "") -> Iterator[Sheet]:
     """The named graphs of a file as rows `graph`, `time` and `id`."""
     data = _whole(stream)
     problems: list[Problem] = []
@@ -59,7 +59,7 @@ def read(stream: Stream, place: str, form: str, time_predicate: str = "") -> Ite
         yield Sheet(("graph", "time", "id"), list(cells), len(rows), place, problems=problems if first == 0 else [])
 
 
-def _whole(stream: Stream) -> bytes:
+def _whole(stream: ByteStream) -> bytes:
     return b"".join(iter(lambda: stream.read(1 << 24), b"")).removeprefix(b"\xef\xbb\xbf")
 
 
@@ -87,11 +87,11 @@ def _problem(error: SyntaxError, form: str, place: str, line: int) -> Problem:
     return line, DataError(f"malformed {form}: {said_by_parser(error)}", at)
 
 
-def _grouped(quads: list[Any], time_predicate: str) -> list[_Graph]:
+def _grouped(quads: list[Any], time_predicate: str) -> list[_NamedGraph]:
     """The named graphs in the order in which they begin."""
     ox = oxigraph()
     labels = _Labels(quads)
-    graphs: dict[str, _Graph] = {}
+    graphs: dict[str, _NamedGraph] = {}
     outside: list[tuple[str, Any]] = []
     for quad in quads:
         timed = bool(time_predicate) and quad.predicate.value == time_predicate
@@ -100,7 +100,7 @@ def _grouped(quads: list[Any], time_predicate: str) -> list[_Graph]:
                 outside.append((labels.shown(quad.subject), quad.object))
             continue
         key = labels.shown(quad.graph_name)
-        graph = graphs.setdefault(key, _Graph(key.removeprefix("<").removesuffix(">")))
+        graph = graphs.setdefault(key, _NamedGraph(key.removeprefix("<").removesuffix(">")))
         graph.lines.append(" ".join(map(labels.shown, (quad.subject, quad.predicate, quad.object))) + " .\n")
         if timed:
             graph.times.append(quad.object)
@@ -136,7 +136,7 @@ class _Labels:
         return found
 
 
-def _time(graph: _Graph, time_predicate: str, place: str, problems: list[Problem]) -> int | str | None:
+def _time(graph: _NamedGraph, time_predicate: str, place: str, problems: list[Problem]) -> int | str | None:
     """The time of a graph, as it is written; None where there is none, or there are several."""
     times = {str(time): time for time in graph.times}
     if len(times) > 1:

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
-from augury.clock import MAX_TIME, MIN_TIME, Clock, check_time
-from augury.columns.column import Array
-from augury.errors import DataError, brief, nearest
-from augury.model import Event, HistoryItem, Revocation, Value, on_calendar
+from augury.core.clock import MAX_TIME, MIN_TIME, Clock, check_time
+from augury.core.errors import DataError, brief, nearest
+from augury.core.model import Event, HistoryItem, Revocation, Value, on_calendar
 from augury.sources.cells import MISSING, Cells, declared, time_of
 from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
-from augury.sources.heading import NAMES, EventHeading, Names
+from augury.sources.heading import NAMES, ColumnNames, EventHeading
 from augury.sources.history import History
 from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
+from augury.storage.column import Array
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
 _SHAPES = 256  # of objects that are worth a look each
@@ -33,7 +33,7 @@ _SHAPES = 256  # of objects that are worth a look each
 # One by one
 
 
-def item_from(item: Any, plan: Plan, clock: Clock, names: Names = NAMES, type: str | None = None) -> HistoryItem:
+def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
         for time in (item.start, item.end, item.known):
@@ -97,7 +97,7 @@ def _text(given: Any, column: str) -> str | None:
         raise error.of(column) from None
 
 
-def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: Names) -> tuple[Value, ...]:
+def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: ColumnNames) -> tuple[Value, ...]:
     """The arguments of an event in the JSON form: a list, or by name where the type is declared."""
     attributes = plan.declared.get(name)
     if "args" in item:
@@ -142,7 +142,7 @@ def argument(name: str, number: int, given: Any) -> Value:
         raise DataError(f"argument {number} of `{name}`: {error.message}", hint=error.hint) from None
 
 
-def _interval(item: Mapping[str, Any], clock: Clock, names: Names) -> tuple[int, int]:
+def _interval(item: Mapping[str, Any], clock: Clock, names: ColumnNames) -> tuple[int, int]:
     time, start, end = (time_of(item.get(k), k, clock) for k in (time_key(item, names), names.start, names.end))
     first, last = _first(start, time, end), _first(end, time, start)
     if first is None or last is None:
@@ -152,7 +152,7 @@ def _interval(item: Mapping[str, Any], clock: Clock, names: Names) -> tuple[int,
     return first, last
 
 
-def time_key(keys: Any, names: Names) -> str:
+def time_key(keys: Any, names: ColumnNames) -> str:
     return names.time if names.time in keys else "time"
 
 
@@ -193,7 +193,7 @@ def _listed(i: int) -> str:
     return f" {i}"  # no key of JSON that anybody has
 
 
-def by_shape(items: Items, names: Names, type: str | None) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
+def by_shape(items: Items, names: ColumnNames, type: str | None) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     """Objects of one shape as a sheet each, with the places that they had; None where all are of one shape."""
     if items.columns is not None:
         named, listed = items.columns.named, items.columns.listed
@@ -217,7 +217,7 @@ def by_shape(items: Items, names: Names, type: str | None) -> Iterator[tuple[Arr
 
 
 def _sheets(
-    rows: Array | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: Names, type: str | None
+    rows: Array | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: ColumnNames, type: str | None
 ) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     columns: dict[str, Sequence[Any]] = dict(zip(keys, _transposed(objects, keys), strict=True))
     lists = columns.pop("args", None)
@@ -231,7 +231,7 @@ def _sheets(
 
 
 def _sheet(
-    named: Mapping[str, Cells], listed: Sequence[Cells] | None, length: int, names: Names, type: str | None
+    named: Mapping[str, Cells], listed: Sequence[Cells] | None, length: int, names: ColumnNames, type: str | None
 ) -> tuple[Sheet, ObjectHeading]:
     """Columns by the keys of objects, and by the places in their `args`."""
     if listed is None and is_graph_event(named, names, type):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 from augury.sources.arrow_cells import ArrowCells
 from augury.sources.sheet import Sheet
 

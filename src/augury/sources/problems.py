@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from augury.errors import DataError
-from augury.limits import NO_LIMITS, Limits
+from augury.core.errors import DataError
+from augury.core.limits import NO_LIMITS, Limits
 
 OnError = Literal["stop", "skip"]
 Problem = tuple[int, DataError]  # the number of a line, and what is wrong with it

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.clock import Clock
-from augury.columns.column import Array, Coded, Column, column_of, values_of
-from augury.errors import DataError
-from augury.model import MAX_INT, MIN_INT, from_json
+from augury.core.clock import Clock
+from augury.core.errors import DataError
+from augury.core.model import MAX_INT, MIN_INT, from_json
 from augury.sources.arrow_cells import text_times
 from augury.sources.cells import MISSING, Cells, read_time, time_points
 from augury.sources.types import (
     characters,
     value_of,
 )
+from augury.storage.column import Array, Coded, Column, column_of, values_of
 
 _PLAIN = {int, float, str, bool, type(None)}
 

@@ -17,15 +17,14 @@ import numpy as np
 
 from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
-from augury.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
-from augury.columns.column import Array, coded
-from augury.errors import DataError, RunError, brief, misspelt, nearest
-from augury.model import Event, HistoryItem, Revocation
+from augury.core.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
+from augury.core.errors import DataError, RunError, brief, misspelt, nearest
+from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING
 from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
-from augury.sources.heading import NAMES, EventHeading, Names, declares_type
+from augury.sources.heading import NAMES, ColumnNames, EventHeading, declares_type
 from augury.sources.history import Batch, History
 from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
 from augury.sources.problems import Problem, Skipped
@@ -34,6 +33,7 @@ from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 from augury.sources.text_cells import TextCells
 from augury.sources.types import from_numpy, is_null
+from augury.storage.column import Array, coded
 
 _NO_KEY = " type"  # which no object of JSON has: its type is given, and `type` is an attribute
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns
@@ -193,7 +193,7 @@ class Reader:
         history.ordered = False
         return history
 
-    def table(self, name: str | None, table: Any, names: Names = NAMES) -> History:
+    def table(self, name: str | None, table: Any, names: ColumnNames = NAMES) -> History:
         """The events of a table of Python; without a type, it has a column that names it."""
         place = f"the table of `{name}`" if name is not None else "the events"
         if name is not None:
@@ -218,7 +218,7 @@ class Reader:
 
     # One part
 
-    def objects(self, items: Items, names: Names = NAMES, type: str | None = None) -> History:
+    def objects(self, items: Items, names: ColumnNames = NAMES, type: str | None = None) -> History:
         """Objects, one an event or a revocation."""
         if not len(items):
             self.skipped.handle_all(items.problems)
@@ -234,7 +234,7 @@ class Reader:
             found, problems = self._one_by_one(items, read)
         return self._checked(found, items, problems)
 
-    def _objects(self, items: Items, names: Names, type: str | None, clock: Clock) -> History:
+    def _objects(self, items: Items, names: ColumnNames, type: str | None, clock: Clock) -> History:
         kinds = {dict} if items.columns is not None else set(map(_type, items.objects))
         if kinds == {dict}:
             shaped = by_shape(items, names, type)
@@ -249,7 +249,7 @@ class Reader:
             return found
         raise Irregular
 
-    def sheet(self, sheet: Sheet, names: Names = NAMES, type: str | None = None) -> History:
+    def sheet(self, sheet: Sheet, names: ColumnNames = NAMES, type: str | None = None) -> History:
         """Rows under a header."""
         heading = EventHeading(sheet.names, names, type, sheet.top)
         heading.check(self.plan)
@@ -490,7 +490,7 @@ def _columns_of(table: Any) -> list[str]:
 # The first time, which tells the clock
 
 
-def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
+def first_time(items: Iterable[Any], names: ColumnNames = NAMES) -> object:
     """The first time that an input names; where none can be read, the first thing that stands for one."""
     said: object = None
     for item in items:
@@ -504,7 +504,7 @@ def first_time(items: Iterable[Any], names: Names = NAMES) -> object:
     return said
 
 
-def first_of(part: Sheet | Items, names: Names, type: str | None) -> object:
+def first_of(part: Sheet | Items, names: ColumnNames, type: str | None) -> object:
     """The first time of a part, as `first_time` has it."""
     if isinstance(part, Items):
         return first_time(part.objects, names)

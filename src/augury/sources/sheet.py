@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augury.algebra.plan import Attribute
-from augury.clock import Clock
-from augury.errors import DataError
-from augury.model import Value
+from augury.core.clock import Clock
+from augury.core.errors import DataError
+from augury.core.model import Value
 from augury.sources.cells import Cells
-from augury.sources.lines import Columns
+from augury.sources.lines import ObjectColumns
 from augury.sources.problems import Problem
 from augury.sources.text_cells import TextCells, kind_of_text
 from augury.sources.types import Prefixes
@@ -75,7 +75,7 @@ class Items:
     place: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
     problems: list[Problem] = field(default_factory=list)
-    columns: Columns | None = None
+    columns: ObjectColumns | None = None
 
     def __len__(self) -> int:
         return len(self.objects)

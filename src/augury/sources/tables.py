@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 from augury.sources.cells import Cells
 from augury.sources.heading import no_columns_twice
 from augury.sources.parquet import sheet_of, sheets_of

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute
-from augury.clock import Duration, Timestamp, read_duration, read_timestamp
-from augury.errors import DataError, brief
-from augury.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value
+from augury.core.clock import Duration, Timestamp, read_duration, read_timestamp
+from augury.core.errors import DataError, brief
+from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value
 
 Prefixes = Mapping[str, str]
 Read = Callable[[Any, Prefixes], Value]

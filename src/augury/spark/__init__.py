@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from augury.clock import Kind
-from augury.errors import RunError
-from augury.model import Fact
+from augury.core.clock import Kind
+from augury.core.errors import RunError
+from augury.core.model import Fact
+from augury.core.time_units import TimeUnit
 from augury.program import Program, compile
 from augury.settings import Settings
-from augury.sources.heading import Names
-from augury.time_units import TimeUnit
+from augury.sources.heading import ColumnNames
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
-    from augury.spark.stream import Stream
+    from augury.spark.stream import DetectionStream
 
 try:
     import pyspark  # noqa: F401
@@ -65,7 +65,7 @@ def detect(
     from augury.spark.batch import Detections
     from augury.spark.pipeline import Execution, Pipeline
 
-    names = Names(type, time, start, end, id, op)
+    names = ColumnNames(type, time, start, end, id, op)
     execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
@@ -111,16 +111,16 @@ def detect_stream(
     limits: Mapping[str, Any] | None = None,
     buckets: int | None = None,
     broadcast: int = 100_000,
-) -> Stream:
+) -> DetectionStream:
     """Detects in streams: streaming DataFrames in, a streaming DataFrame for each output out.
 
     `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
     is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
     """
     from augury.spark.pipeline import Execution, Pipeline
-    from augury.spark.stream import Stream
+    from augury.spark.stream import DetectionStream
 
-    execution = Execution(Names(type, time, start, end, id, op), trace, broadcast=broadcast, buckets=buckets)
+    execution = Execution(ColumnNames(type, time, start, end, id, op), trace, broadcast=broadcast, buckets=buckets)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
         compiled,
@@ -140,7 +140,7 @@ def detect_stream(
         raise RunError(
             "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
-    return Stream(pipeline)
+    return DetectionStream(pipeline)
 
 
 def _compiled(program: Program | str | Path, policy: str | None, facts: Any) -> Program:

@@ -17,7 +17,7 @@ from augury.algebra.terms import Const, Expr, Var, variables
 from augury.spark.casts import canonical
 from augury.spark.demand import in_order
 from augury.spark.layout import NUMBERS, common_kind, sql_type
-from augury.spark.relation import NotJoined, Relation, all_of, columns, comparable, constant, differ, same
+from augury.spark.relation import FactFrame, NotJoined, all_of, columns, comparable, constant, differ, same
 
 _ORDER: dict[str, Callable[[Any, Any], Column]] = {
     "<": operator.lt,
@@ -40,7 +40,7 @@ def places(clause: Clause) -> list[tuple[int, Predicate]]:
 
 
 def kinds_of(
-    clauses: Mapping[Predicate, Sequence[Clause]], base: Mapping[Predicate, Relation], goal: Predicate
+    clauses: Mapping[Predicate, Sequence[Clause]], base: Mapping[Predicate, FactFrame], goal: Predicate
 ) -> dict[Predicate, tuple[str, ...]]:
     """The kinds of all arguments: of facts those of their columns, of answers what clauses put into their heads."""
     listed = list(chain.from_iterable(clauses.values()))
@@ -98,7 +98,7 @@ class _Rows:
         return constant(expr.value)
 
 
-class Body:
+class ClauseJoins:
     """A clause as joins."""
 
     def __init__(self, clause: Clause, kinds: Mapping[Predicate, tuple[str, ...]], spark: SparkSession) -> None:
@@ -119,7 +119,7 @@ class Body:
                 for arg in condition.args:
                     _kind(arg, known)
 
-    def answers(self, read: Callable[[int, Predicate], Relation], first: int | None = None) -> DataFrame:
+    def answers(self, read: Callable[[int, Predicate], FactFrame], first: int | None = None) -> DataFrame:
         """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""
         clause, rows = self.clause, None
         order = in_order(clause.body, set(), first)
@@ -140,7 +140,7 @@ class Body:
     def _one_row(self) -> _Rows:
         return _Rows(self.spark.range(1).select(F.lit(1).alias("one")), {})
 
-    def _join(self, rows: _Rows | None, atom: Holds | Unless, relation: Relation, later: set[str]) -> _Rows:
+    def _join(self, rows: _Rows | None, atom: Holds | Unless, relation: FactFrame, later: set[str]) -> _Rows:
         """The rows with what the facts of an atom add, or those of which it has none."""
         known = set(rows.values) if rows is not None else set()
         asked = variables(*atom.args)

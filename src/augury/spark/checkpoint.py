@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.clock import Clock, read_duration, show_duration
+from augury.core.clock import Clock, read_duration, show_duration
+from augury.core.errors import DataError
 from augury.engine.saved import write_file
-from augury.errors import DataError
 from augury.settings import Task
 from augury.sinks import make_folder
 from augury.spark.checkpoint_files import check_files, damaged, sealed, unsealed

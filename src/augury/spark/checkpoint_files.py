@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from augury.errors import SnapshotError
+from augury.core.errors import SnapshotError
 
 _HINT = "put the checkpoint back from a copy, or start with a new checkpoint and a new output"
 _STATE_FILE = re.compile(r"([0-9]+)(?:_[^.]+)?\.(changelog|zip)")

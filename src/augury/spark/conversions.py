@@ -21,13 +21,13 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import arrow_udf
 
 from augury.algebra.plan import Attribute
-from augury.clock import Clock, Duration, Timestamp
+from augury.core.clock import Clock, Duration, Timestamp
+from augury.core.errors import DataError
+from augury.core.time_units import PER_SECOND, TimeUnit
 from augury.engine.decoding import tagged
-from augury.errors import DataError
 from augury.sources.arrow_cells import text_times
 from augury.sources.cells import MISSING, read_time
 from augury.sources.types import convert, from_text
-from augury.time_units import PER_SECOND, TimeUnit
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000

@@ -17,17 +17,17 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Rule, Scan, made_type
 from augury.algebra.plan import Attribute, Plan, static_calls
 from augury.algebra.terms import Var
-from augury.errors import DataError
-from augury.sources.heading import FactHeading, Names
-from augury.spark.inputs import Part, Source, kind_of
+from augury.core.errors import DataError
+from augury.sources.heading import ColumnNames, FactHeading
+from augury.spark.inputs import EventFrame, TypeColumns, kind_of
 
 # Columns of streams of facts have names of their own, so that none says something of an event.
-_NAMES = Names("augury_type", "augury_from", "augury_start", "augury_end", "augury_id", "augury_no_op")
+_NAMES = ColumnNames("augury_type", "augury_from", "augury_start", "augury_end", "augury_id", "augury_no_op")
 
 
-def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, list[Source]]:
+def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, list[EventFrame]]:
     """The plan with rules that make facts of streams, and the streams as sources."""
-    rules, sources, declared = list(plan.rules), list[Source](), dict(plan.declared)
+    rules, sources, declared = list(plan.rules), list[EventFrame](), dict(plan.declared)
     for name, frame in streams.items():
         columns, time = _columns(name, frame, plan)
         arity = len(columns)
@@ -44,9 +44,9 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
             variables = tuple(Var(f"X{i}") for i in range(arity))
             rules.append(Rule(type, made_type(name, makes), variables, Scan(type, variables), makes=name))
             declared[type] = attributes
-            part = Part((type, arity), inner, kinds)
+            part = TypeColumns((type, arity), inner, kinds)
             stated = rows.where(wanted).drop("augury_op")
-            sources.append(Source(stated, (part,), _NAMES, prefixes=plan.prefixes, facts_of=name))
+            sources.append(EventFrame(stated, (part,), _NAMES, prefixes=plan.prefixes, facts_of=name))
     return replace(plan, rules=tuple(rules), declared=declared), sources
 
 

@@ -38,18 +38,18 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.plan import Attribute, Plan, Predicate, static_calls
 from augury.algebra.terms import Const, Var, Wild
-from augury.clock import Clock, Timestamp
-from augury.errors import RunError
+from augury.core.clock import Clock, Timestamp
+from augury.core.errors import RunError
+from augury.core.model import Fact
 from augury.knowledge.facts import Facts, check_facts, facts_from
 from augury.knowledge.timeline import StatementTable
-from augury.model import Fact
 from augury.sources.heading import FactHeading
 from augury.spark.casts import as_spark, canonical, cast
 from augury.spark.conversions import from_column
 from augury.spark.demand import recursive
-from augury.spark.inputs import Part, Source, is_frame
+from augury.spark.inputs import EventFrame, TypeColumns, is_frame
 from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
-from augury.spark.relation import NotJoined, Relation, all_of, constant, same, united
+from augury.spark.relation import FactFrame, NotJoined, all_of, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
 BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
@@ -64,7 +64,7 @@ class FactPlan:
     """
 
     plan: Plan
-    sources: list[Source]
+    sources: list[EventFrame]
     facts: Facts
     joined: tuple[str, ...] = ()
     streams: dict[str, DataFrame] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class FactPlan:
 def plan_facts(
     given: Mapping[str, Any] | Sequence[Any],
     plan: Plan,
-    sources: list[Source],
+    sources: list[EventFrame],
     clock: Clock,
     many: int,
     beside: Facts | None = None,
@@ -81,12 +81,12 @@ def plan_facts(
     """Facts from Python objects and DataFrames. Those `beside` come with the run otherwise, and rules may read them."""
     if not isinstance(given, Mapping):
         return FactPlan(plan, sources, facts_from(given, plan, clock))
-    facts, big, streams = Facts(), dict[str, DataFrame | Relation](), dict[str, DataFrame]()
+    facts, big, streams = Facts(), dict[str, DataFrame | FactFrame](), dict[str, DataFrame]()
     for name, rows in given.items():
         if is_frame(rows) and rows.isStreaming:
             streams[name] = rows
-        elif is_frame(rows) or isinstance(rows, Relation):
-            frame = rows if isinstance(rows, Relation) else _named(name, rows, plan)
+        elif is_frame(rows) or isinstance(rows, FactFrame):
+            frame = rows if isinstance(rows, FactFrame) else _named(name, rows, plan)
             few = _fetched(name, frame, plan, clock, many)
             if few is None:
                 big[name] = frame
@@ -113,9 +113,11 @@ def _aside(name: str, frame: DataFrame, plan: Plan) -> list[str]:
     return [c for c in frame.columns if c not in heading.data and heading.said(c)]
 
 
-def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, many: int | None = None) -> Facts | None:
+def _fetched(
+    name: str, frame: DataFrame | FactFrame, plan: Plan, clock: Clock, many: int | None = None
+) -> Facts | None:
     """The facts on the driver, None where they are more than `many`; times as the language has them, in any zone."""
-    if isinstance(frame, Relation):
+    if isinstance(frame, FactFrame):
         table = (frame if many is None else replace(frame, frame=frame.frame.limit(many + 1))).table(name)
         return None if many is not None and len(table) > many else Facts([StatementTable(table)])
     times = [f.name for f in frame.schema.fields if isinstance(f.dataType, T.TimestampType)]
@@ -134,15 +136,15 @@ def _fetched(name: str, frame: DataFrame | Relation, plan: Plan, clock: Clock, m
 class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
-    def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | Relation], beside: Facts, many: int) -> None:
+    def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | FactFrame], beside: Facts, many: int) -> None:
         self.known, self.plan, self.big, self.many = known, known.plan, big, many
         self.sent: dict[str, str] = {}  # and why
-        frames: dict[Predicate, DataFrame | Relation] = {}
+        frames: dict[Predicate, DataFrame | FactFrame] = {}
         for name, frame in big.items():
-            aside = [] if isinstance(frame, Relation) else _aside(name, frame, self.plan)
+            aside = [] if isinstance(frame, FactFrame) else _aside(name, frame, self.plan)
             if aside:
                 self.sent[name] = f"they change in time, by `{aside[0]}`"
-            arity = len(frame.kinds) if isinstance(frame, Relation) else len(frame.columns) - len(aside)
+            arity = len(frame.kinds) if isinstance(frame, FactFrame) else len(frame.columns) - len(aside)
             check_facts([Fact(name, (None,) * arity)], self.plan)
             frames[name, arity] = frame
         self.rules = StaticRules(self.plan, frames, known.facts + beside, {*self.sent, *known.streams})
@@ -176,7 +178,7 @@ class _ManyFacts:
 
     def _send(self, name: str, clock: Clock) -> Facts:
         frame, reason = self.big[name], self.sent.get(name, "")
-        count = (frame.frame if isinstance(frame, Relation) else frame).count()
+        count = (frame.frame if isinstance(frame, FactFrame) else frame).count()
         if count > MOST:
             raise RunError(
                 f"the facts `{name}` are {count:,} rows, too many to send to every worker, and cannot be joined: {reason}",
@@ -188,11 +190,11 @@ class _ManyFacts:
         )
         return _fetched(name, frame, self.plan, clock) or Facts()
 
-    def _rewritten(self) -> tuple[Plan, list[_Use]]:
+    def _rewritten(self) -> tuple[Plan, list[_FactUse]]:
         """The rules with joined events in place of conditions; one that cannot be joined is refused."""
         asked = sorted(static_calls(replace(self.plan, clauses=())))
         wanted = [p for p in asked if self._below(p) - self.sent.keys()]
-        uses: list[_Use] = []
+        uses: list[_FactUse] = []
         kinds: dict[Predicate, tuple[str, ...]] = {}
         for predicate in wanted:
             try:
@@ -228,7 +230,7 @@ class _ManyFacts:
             s.facts_of and any(p.type == type for p in s.parts) for s in self.known.sources
         )
 
-    def _check_kinds(self, uses: Sequence[_Use], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
+    def _check_kinds(self, uses: Sequence[_FactUse], kinds: Mapping[Predicate, tuple[str, ...]]) -> None:
         """Columns that are compared have values that can be."""
         parts = {p.type: p.kinds for s in self.known.sources for p in s.parts}
         for use in uses:
@@ -254,9 +256,9 @@ class _ManyFacts:
 
     # Joins
 
-    def _enriched(self, uses: Sequence[_Use]) -> list[Source]:
+    def _enriched(self, uses: Sequence[_FactUse]) -> list[EventFrame]:
         sources = list(self.known.sources)
-        found: dict[Predicate, Relation] = {}  # by the type of the events that have them
+        found: dict[Predicate, FactFrame] = {}  # by the type of the events that have them
         for use in uses:
             source = _source_of(use, sources)
             if source is None:
@@ -268,7 +270,7 @@ class _ManyFacts:
             sources.append(_joined(source, use, found[use.alias], self.plan.static.get(use.predicate[0], ())))
         return sources
 
-    def _answers(self, use: _Use, asking: Sequence[tuple[_Use, Source]]) -> Relation:
+    def _answers(self, use: _FactUse, asking: Sequence[tuple[_FactUse, EventFrame]]) -> FactFrame:
         """The answers that some uses ask for: of a predicate that recurs, those for the values that events have."""
         deep = use.predicate in recursive(self.rules.clauses)
         if not deep or any(s.frame.isStreaming for _, s in asking):
@@ -284,7 +286,7 @@ class _Refused(Exception):
         self.predicate, self.reason = predicate, reason
 
 
-def _source_of(use: _Use, sources: Sequence[Source]) -> Source | None:
+def _source_of(use: _FactUse, sources: Sequence[EventFrame]) -> EventFrame | None:
     return next((s for s in sources if any(p.type == use.type for p in s.parts)), None)
 
 
@@ -299,7 +301,7 @@ def _without_unasked(plan: Plan, facts: Facts, before: set[Predicate], after: se
 
 
 @dataclass(frozen=True)
-class _Use:
+class _FactUse:
     """A condition that can be joined, and the type whose events ask: `on` says at which argument they bind a variable.
 
     `fresh` are the variables that facts bind, with their arguments of the predicate.
@@ -358,7 +360,7 @@ def _sure(node: Node) -> Iterator[Scan]:
             yield from _sure(part)
 
 
-def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _Use] | None:
+def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _FactUse] | None:
     places = {a.name: i for i, a in reversed(list(enumerate(scan.args))) if isinstance(a, Var)}
     on, fresh = dict[str, int](), dict[str, int]()
     for i, arg in enumerate(condition.args):
@@ -376,7 +378,7 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
     rest = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
     body = _replaced(rule.body, select, replace(select, input=inner, where=rest) if rest else inner)
-    use = _Use(condition, (scan.type, len(scan.args)), (alias, len(wider.args)), on, fresh)
+    use = _FactUse(condition, (scan.type, len(scan.args)), (alias, len(wider.args)), on, fresh)
     return replace(rule, body=body), use
 
 
@@ -388,12 +390,12 @@ def _replaced(node: Node, old: Node, new: Node) -> Node:
 # Events with what facts say of them
 
 
-def _events(source: Source, type: Predicate) -> DataFrame:
+def _events(source: EventFrame, type: Predicate) -> DataFrame:
     part = next(p for p in source.parts if p.type == type)
     return source.frame.where(F.col(f"`{source.names.type}`") == part.says) if source.mixed else source.frame
 
 
-def _asks(source: Source, use: _Use) -> dict[str, tuple[Column, str]]:
+def _asks(source: EventFrame, use: _FactUse) -> dict[str, tuple[Column, str]]:
     """The variables that events bind: their columns, and the kinds of these."""
     part, found = next(p for p in source.parts if p.type == use.type), dict[str, tuple[Column, str]]()
     for name, at in use.on.items():
@@ -402,15 +404,15 @@ def _asks(source: Source, use: _Use) -> dict[str, tuple[Column, str]]:
     return found
 
 
-def _values(use: _Use, source: Source) -> Relation:
+def _values(use: _FactUse, source: EventFrame) -> FactFrame:
     """The values with which events ask, and the constants beside them."""
     asks = _asks(source, use)
     bound = [constant(arg.value) if isinstance(arg, Const) else asks[arg.name] for _, arg in use.bound]
     made = [column.cast(sql_type(kind)).alias(f"c{n}") for n, (column, kind) in enumerate(bound)]
-    return Relation(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in bound))
+    return FactFrame(_events(source, use.type).select(*made).distinct(), tuple(kind for _, kind in bound))
 
 
-def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attribute]) -> Source:
+def _joined(source: EventFrame, use: _FactUse, facts: FactFrame, declared: Sequence[Attribute]) -> EventFrame:
     """The events of a type with what the facts say of each, in columns of the same types as if they were not joined."""
     part = next(p for p in source.parts if p.type == use.type)
     kinds = _joined_kinds(use, facts.kinds, declared)
@@ -420,11 +422,11 @@ def _joined(source: Source, use: _Use, facts: Relation, declared: Sequence[Attri
     made = [_as_event(*answers[v], kinds[v]).alias(name) for v, name in names.items()]
     frame = events.join(table, all_of(same(*asks[v], *answers[v]) for v in asks))
     frame = frame.select(*(f"`{c}`" for c in events.columns), *made)
-    more = Part(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()))
+    more = TypeColumns(use.alias, (*part.columns, *names.values()), (*part.kinds, *kinds.values()))
     return replace(source, frame=frame, parts=(more,), mixed=False)
 
 
-def _joined_kinds(use: _Use, kinds: Sequence[str], declared: Sequence[Attribute]) -> dict[str, str]:
+def _joined_kinds(use: _FactUse, kinds: Sequence[str], declared: Sequence[Attribute]) -> dict[str, str]:
     """The kinds of columns that have what facts say: the declared ones where these hold their values."""
     targets = {v: declared_kind(declared[i].type) if declared else "json" for v, i in use.fresh.items()}
     return {v: t if common_kind(kinds[use.fresh[v]], t) == t else kinds[use.fresh[v]] for v, t in targets.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 
-from augury.errors import AuguryError, DataError, RunError
+from augury.core.errors import AuguryError, DataError, RunError
 from augury.spark.checkpoint_files import damaged
 from augury.spark.places import Places
 
@@ -58,7 +58,7 @@ def writing_to(place: str | Path) -> Iterator[None]:
 def user_error(error: BaseException, places: Places | None) -> AuguryError:
     """The error behind one of Spark's.
 
-    A worker that raises ends its traceback with `augury.errors.RunError: …`; a wrong row of a DataFrame is
+    A worker that raises ends its traceback with `augury.core.errors.RunError: …`; a wrong row of a DataFrame is
     `[USER_RAISED_EXCEPTION] a malformed row: …`, that of a file `a malformed row of file:///…: … in …`.
     """
     if isinstance(error, AuguryError):

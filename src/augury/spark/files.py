@@ -15,18 +15,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.errors import DataError
+from augury.core.clock import Clock
+from augury.core.errors import DataError
 from augury.settings import Task
 from augury.sources.files import FORMATS, SourceFile, is_data
 from augury.sources.heading import EventHeading
 from augury.sources.json_array import is_array
 from augury.sources.reader import EventTypes
 from augury.spark.failures import first_line
-from augury.spark.inputs import Part, Source, clock_of, sources
+from augury.spark.inputs import EventFrame, TypeColumns, clock_of, sources
 from augury.spark.layout import declared_kind, sql_type
 from augury.spark.line_reader import Header
-from augury.spark.text_files import Table, TextFiles, first_time, head_of, header_of, lines, lines_of_arrays
+from augury.spark.text_files import TextFiles, TextTable, first_time, head_of, header_of, lines, lines_of_arrays
 
 _SAMPLE = 100  # lines of a file elsewhere that tell what it looks like
 _NO_FILE = "start once the first file is there, or use JSON lines"
@@ -49,7 +49,7 @@ class FileReader:
         return self.task.settings.strict
 
     @cached_property
-    def _opened(self) -> list[Source | TextFiles]:
+    def _opened(self) -> list[EventFrame | TextFiles]:
         found = [one for file in self.task.events for one in self._open(file)]
         return found or [nothing(self.spark, self.plan)]
 
@@ -57,13 +57,13 @@ class FileReader:
     def clock(self) -> Clock:
         return clock_of(self.task.program, self._opened, self.task.settings)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[EventFrame]:
         # Without a first time that tells the unit, numbers are refused.
         clock = self.clock if self.clock.decided else replace(self.clock, guessed=True)
         found = [one.sources(clock) if isinstance(one, TextFiles) else [one] for one in self._opened]
         return [source for some in found for source in some]
 
-    def _open(self, source: SourceFile) -> Sequence[Source | TextFiles]:
+    def _open(self, source: SourceFile) -> Sequence[EventFrame | TextFiles]:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
         if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
             raise DataError(problem.message, source.place, problem.hint)
@@ -145,7 +145,7 @@ class FileReader:
                     "has files with different headers", source.place, "a stream reads files with one header"
                 )
             raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
-        tables = [Table(self._lines(source, some, "csv"), header) for header, some in headers.items()]
+        tables = [TextTable(self._lines(source, some, "csv"), header) for header, some in headers.items()]
         return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
     def _jsonl(self, source: SourceFile, files: list[SourceFile]) -> list[TextFiles]:
@@ -154,7 +154,7 @@ class FileReader:
         if first is None and not self.streaming:
             return []
         arrays = any(is_array(head) for _, head in heads)
-        return self._text(source, "jsonl", [Table(self._lines(source, files, "jsonl", arrays))], first)
+        return self._text(source, "jsonl", [TextTable(self._lines(source, files, "jsonl", arrays))], first)
 
     def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
         """The first lines of each file; Spark reads those of another machine."""
@@ -171,11 +171,11 @@ class FileReader:
             return read(reader, [path])
         return read(self.spark.read, self._paths(source, files))
 
-    def _text(self, source: SourceFile, form: str, tables: list[Table], first: object) -> list[TextFiles]:
+    def _text(self, source: SourceFile, form: str, tables: list[TextTable], first: object) -> list[TextFiles]:
         lasting = self.task.settings.longest is not None
         return [TextFiles(source, self.plan, form, tables, first, self.strict, lasting)]
 
-    def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[Source]:
+    def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[EventFrame]:
         paths = self._paths(source, files)
         try:
             if self.streaming:
@@ -191,14 +191,14 @@ class FileReader:
             raise DataError(f"is not a Parquet file: {first_line(error)}", source.place) from None
         return self._frame(frame, source, files)
 
-    def _fetched(self, source: SourceFile, files: list[SourceFile], title: str) -> list[Source]:
+    def _fetched(self, source: SourceFile, files: list[SourceFile], title: str) -> list[EventFrame]:
         """Files that Spark has no reader for: the driver reads them."""
         if self.streaming or not files:
             raise DataError(f"is {title}, which Spark reads no streams of", source.place, "use Parquet")
         tables = pa.concat_tables([file.to_arrow() for file in files], promote_options="permissive")
         return self._frame(self.spark.createDataFrame(tables), source, files)
 
-    def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[Source]:
+    def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column tells the types that are there."""
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         place = files[0].place if len(files) == 1 else source.place
@@ -216,7 +216,7 @@ class FileReader:
         return [replace(one, refused=problems, unknown=unknown, types=frozenset(counts)) for one in found]
 
 
-def nothing(spark: SparkSession, plan: Plan) -> Source:
+def nothing(spark: SparkSession, plan: Plan) -> EventFrame:
     """A history without events."""
     type = min(plan.event_types)
     attributes = plan.declared.get(type[0])
@@ -224,8 +224,11 @@ def nothing(spark: SparkSession, plan: Plan) -> Source:
     columns = tuple(f"augury {i}" for i in range(type[1]))
     types = ["boolean" if kind == "bool" else sql_type(kind) for kind in kinds]
     schema = ", ".join([*(f"`{c}` {t}" for c, t in zip(columns, types, strict=True)), "time bigint"])
-    return Source(
-        spark.createDataFrame([], schema), (Part(type, columns, kinds),), EventHeading(()).names, prefixes=plan.prefixes
+    return EventFrame(
+        spark.createDataFrame([], schema),
+        (TypeColumns(type, columns, kinds),),
+        EventHeading(()).names,
+        prefixes=plan.prefixes,
     )
 
 

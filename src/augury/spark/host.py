@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Plan, Predicate
-from augury.clock import Clock
-from augury.columns.frame import LONGEST
+from augury.core.clock import Clock
 from augury.engine.changes import Changes
-from augury.engine.decoding import Columns, as_lists, columns_of, decoded, hex_ids
+from augury.engine.decoding import AnswerColumns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.engine.trace import StepCache
@@ -23,6 +22,7 @@ from augury.program import Program
 from augury.settings import Settings
 from augury.spark.layout import FAMILY, JOINT, Layout, batches
 from augury.spark.shipped import Shipped
+from augury.storage.frame import LONGEST
 
 
 def _ignore(item: Any) -> None:
@@ -180,7 +180,7 @@ def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.Recor
 
 
 def _record(
-    work: Work, columns: Columns, cache: StepCache[pa.Array], texts: dict[int, pa.Array]
+    work: Work, columns: AnswerColumns, cache: StepCache[pa.Array], texts: dict[int, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     type: Predicate = (columns.type, columns.arity - len(work.extra))
     layout, dictionary = work.layout, columns.dictionary

@@ -16,12 +16,13 @@ from pyspark.sql import types as T
 from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate
 from augury.algebra.rule_terms import makes_windows
-from augury.clock import MAX_TIME, MIN_TIME, Clock, number_of
 from augury.compiled import Compiled
-from augury.errors import DataError, RunError, misspelt, nearest
+from augury.core.clock import MAX_TIME, MIN_TIME, Clock, number_of
+from augury.core.errors import DataError, RunError, misspelt, nearest
+from augury.core.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 from augury.settings import Settings, choose_clock
 from augury.sources import OnError
-from augury.sources.heading import EventHeading, Names
+from augury.sources.heading import ColumnNames, EventHeading
 from augury.sources.parquet import is_index
 from augury.spark.casts import cast
 from augury.spark.conversions import (
@@ -38,7 +39,6 @@ from augury.spark.conversions import (
 )
 from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
 from augury.spark.spelling import looks_misspelt
-from augury.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
@@ -56,7 +56,7 @@ _SQL = {
 
 
 @dataclass(frozen=True)
-class Part:
+class TypeColumns:
     """The events of one type in a DataFrame: the column and kind of each argument.
 
     Of a mixed DataFrame, `key` is what its type column says.
@@ -77,7 +77,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Reading:
+class InputReading:
     """How all sources of a run are read: into which layout, on which clock, with which columns, and what of wrong rows."""
 
     layout: Layout
@@ -90,7 +90,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Source:
+class EventFrame:
     """A DataFrame of events: of one type, or, `mixed`, of several that a column tells apart.
 
     `refused` says why rows of some types are no events. `unknown` counts the events of types that the program does not know,
@@ -99,8 +99,8 @@ class Source:
     """
 
     frame: DataFrame
-    parts: tuple[Part, ...]
-    names: Names
+    parts: tuple[TypeColumns, ...]
+    names: ColumnNames
     mixed: bool = False
     known: frozenset[str] = frozenset()
     prefixes: Prefixes = field(default_factory=dict)
@@ -171,11 +171,11 @@ class Source:
         row = self.frame.where(cell.isNotNull()).select(cell.alias("time")).first()
         return None if row is None else row["time"]
 
-    def rows(self, reading: Reading) -> DataFrame:
+    def rows(self, reading: InputReading) -> DataFrame:
         """Its rows in the layout, with `problem`, what is wrong with one, `row`, how it was given, and its `path`."""
         return normalised(self, reading, None)
 
-    def events(self, reading: Reading) -> DataFrame:
+    def events(self, reading: InputReading) -> DataFrame:
         """Its events in the layout; a wrong row stops the run, or is left out."""
         return normalised(self, reading, reading.on_error)
 
@@ -211,7 +211,7 @@ def _check_session() -> None:
 STREAM, GRAPH = "stream", "graph"  # the columns of graph events
 
 
-def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
+def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFrame]:
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
     _check_session()
     plan = program.plan
@@ -228,10 +228,10 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
             raise DataError(
                 "the events have no columns for any type of the program", hint=f"it reads {', '.join(known)}"
             )
-        return [Source(events, tuple(parts), names, True, frozenset(known), plan.prefixes)]
+        return [EventFrame(events, tuple(parts), names, True, frozenset(known), plan.prefixes)]
     if not isinstance(events, Mapping) or not events:
         raise RunError("events are DataFrames by type, or one DataFrame with a type column")
-    found: list[Source] = []
+    found: list[EventFrame] = []
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
@@ -245,7 +245,7 @@ def sources(program: Compiled, events: Any, names: Names) -> list[Source]:
         heading = EventHeading(tuple(frame.columns), names, name)
         heading.check_type(plan)
         part = _part(heading, name, frame, plan)
-        found.append(Source(frame, (part,), names, prefixes=plan.prefixes))
+        found.append(EventFrame(frame, (part,), names, prefixes=plan.prefixes))
     return found
 
 
@@ -254,7 +254,7 @@ def _without_index(frame: DataFrame) -> DataFrame:
     return frame.drop(*filter(is_index, frame.columns))
 
 
-def _graph_events(frame: DataFrame, names: Names) -> DataFrame:
+def _graph_events(frame: DataFrame, names: ColumnNames) -> DataFrame:
     """Graph events of many streams: the type of each is that of its stream."""
     type = F.concat(F.lit("<"), F.col(STREAM), F.lit(">")).alias(names.type)
     return _with_text(frame).select(type, *(F.col(c) for c in frame.columns if c != STREAM))
@@ -271,7 +271,7 @@ def _with_text(frame: DataFrame) -> DataFrame:
     return frame.withColumn(GRAPH, F.concat_ws("\n", lines))
 
 
-def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
+def _mixed(name: str, frame: DataFrame, plan: Plan, names: ColumnNames) -> list[TypeColumns]:
     """The events of one type in a DataFrame of many; a derived type is there only if its attributes are."""
     if any(rule.type == name for rule in plan.rules):
         declared = plan.declared.get(name)
@@ -280,7 +280,7 @@ def _mixed(name: str, frame: DataFrame, plan: Plan, names: Names) -> list[Part]:
     return [_part(EventHeading(tuple(frame.columns), names), name, frame, plan)]
 
 
-def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Part:
+def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> TypeColumns:
     schema = {f.name: f.dataType for f in frame.schema.fields}
     args = heading.args(name, plan)
     arities = sorted(arity for type, arity in plan.event_types if type == name)
@@ -290,7 +290,7 @@ def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Par
             hint=f"declare `event {name}(…).` to name its columns",
         )
     kinds = tuple(kind_of(name, attribute or Attribute(column), schema[column]) for column, attribute in args)
-    return Part((name, len(kinds)), tuple(column for column, _ in args), kinds)
+    return TypeColumns((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
 
 def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
@@ -352,7 +352,7 @@ def clock_of(program: Compiled, found: Iterable[Timed], settings: Settings) -> C
     return choose_clock(program, settings, next(calendar, next(numbers, None)))
 
 
-def layout_of(plan: Plan, found: Iterable[Source], clock: Clock, exact: bool) -> Layout:
+def layout_of(plan: Plan, found: Iterable[EventFrame], clock: Clock, exact: bool) -> Layout:
     """Where the arguments of all types are; values of one place that sources have in several kinds are of one for all."""
     inputs: dict[Predicate, list[str | None]] = {}
     for part in (part for source in found for part in source.parts):
@@ -450,7 +450,7 @@ class _Row:
     problem: Column
 
 
-def normalised(source: Source, reading: Reading, on_error: OnError | None) -> DataFrame:
+def normalised(source: EventFrame, reading: InputReading, on_error: OnError | None) -> DataFrame:
     """The events of one source in the layout; without a way with wrong rows, all rows, with what is wrong with each."""
     layout, names = reading.layout, source.names
     row = _row(source, reading)
@@ -488,7 +488,7 @@ def normalised(source: Source, reading: Reading, on_error: OnError | None) -> Da
     return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
 
 
-def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source) -> DataFrame:
+def _observed(frame: DataFrame, problem: Column, unknown: Column, source: EventFrame) -> DataFrame:
     """A stream that tells how many rows it leaves out, of which files, and of which types it knows nothing."""
     wrong = problem.isNotNull()
     types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
@@ -503,7 +503,7 @@ def _observed(frame: DataFrame, problem: Column, unknown: Column, source: Source
     )
 
 
-def _row(source: Source, reading: Reading) -> _Row:
+def _row(source: EventFrame, reading: InputReading) -> _Row:
     fields, names, title = source.fields, source.names, source.title
     code, type = F.lit(reading.layout.codes[source.parts[0].type] if source.parts else None).cast("int"), None
     if source.mixed:
@@ -547,7 +547,7 @@ def _row(source: Source, reading: Reading) -> _Row:
     return _Row(frame, start, end, code, revokes, unknown, problem)
 
 
-def unknown_types(source: Source, reading: Reading) -> DataFrame:
+def unknown_types(source: EventFrame, reading: InputReading) -> DataFrame:
     """The types of a mixed source that the program does not know, once for each of their events."""
     row = _row(source, reading)
     return row.frame.where(row.unknown).select(F.col(f"`{source.names.type}`").alias("type"))
@@ -567,7 +567,7 @@ def _says(column: Column, kind: T.DataType) -> Column:
     return column.isNotNull()
 
 
-def _refused(source: Source, type: Column | None, code: Column) -> list[tuple[Column, Column]]:
+def _refused(source: EventFrame, type: Column | None, code: Column) -> list[tuple[Column, Column]]:
     """Rows of types that are refused."""
     if type is None or not source.refused:
         return []
@@ -575,7 +575,7 @@ def _refused(source: Source, type: Column | None, code: Column) -> list[tuple[Co
 
 
 def _wrong(
-    source: Source,
+    source: EventFrame,
     type: Column | None,
     code: Column,
     times: Mapping[str, Column],
@@ -595,7 +595,7 @@ def _wrong(
     return [*wrong, *_wrong_values(source, type)]
 
 
-def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
+def _wrong_types(source: EventFrame, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
     """Rows without a type, or of one that nobody knows and that looks misspelt."""
     unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
     wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
@@ -607,7 +607,7 @@ def _wrong_types(source: Source, type: Column, code: Column, strict: bool) -> li
     return wrong
 
 
-def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Column]]:
+def _wrong_values(source: EventFrame, type: Column | None) -> list[tuple[Column, Column]]:
     found: dict[tuple[str, str], list[str]] = {}
     for part in source.parts:
         for column, kind in zip(part.columns, part.kinds, strict=True):
@@ -624,7 +624,7 @@ def _wrong_values(source: Source, type: Column | None) -> list[tuple[Column, Col
     return wrong
 
 
-def _slot(column: str, source: Source, layout: Layout) -> Column:
+def _slot(column: str, source: EventFrame, layout: Layout) -> Column:
     """A column of the layout: the argument that each type keeps there."""
     makers: dict[tuple[str, str, str], list[str]] = {}
     for part in source.parts:

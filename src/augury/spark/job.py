@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.algebra.plan import Plan
-from augury.clock import Clock
 from augury.compiled import check_clock
+from augury.core.clock import Clock
+from augury.core.model import Event
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
-from augury.model import Event
 from augury.settings import Task
-from augury.sinks import Answers, Column, Part, column_of, ordered
+from augury.sinks import AnswerPart, Answers, ValueColumn, column_of, ordered
 from augury.sources import Coded, Skipped
 from augury.spark.batch import Detections
 from augury.spark.failures import user_errors
@@ -33,10 +33,10 @@ _LISTED = 100  # wrong rows of a file elsewhere that are shown
 
 
 @dataclass
-class Found:
+class SparkAnswers:
     """The answer of a run: its columns, and how often what could not be computed, by rule and message."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[AnswerPart] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ class SparkJob(FileRun):
         """All answers in the layout, and what could not be computed."""
         return self.detections.mixed(self.pipeline.plan.outputs)
 
-    def evaluate(self) -> Found:
+    def evaluate(self) -> SparkAnswers:
         """All answers, fetched."""
         with user_errors(self.places):
             found = fetched(self.mixed.toArrow(), self.pipeline.layout)
@@ -169,9 +169,9 @@ def _natural(text: str) -> list[tuple[int, str]]:
 # Answers
 
 
-def fetched(table: pa.Table, layout: Layout) -> Found:
+def fetched(table: pa.Table, layout: Layout) -> SparkAnswers:
     """Answers in the layout, type by type."""
-    found = Found()
+    found = SparkAnswers()
     codes = table.column("type").to_numpy()
     for code in sorted(set(codes.tolist())):
         part = table.filter(pa.array(codes == code))
@@ -184,7 +184,7 @@ def fetched(table: pa.Table, layout: Layout) -> Found:
     return found
 
 
-def part_of(table: pa.Table, layout: Layout, code: int) -> Part:
+def part_of(table: pa.Table, layout: Layout, code: int) -> AnswerPart:
     """The answers of one type."""
     type = layout.types[code]
     places = zip(layout.slots[type], layout.kinds[type], strict=True)
@@ -195,16 +195,16 @@ def part_of(table: pa.Table, layout: Layout, code: int) -> Part:
     offsets = pa.array(np.r_[0, np.cumsum(lengths)].astype(np.int32))
     lists = pa.ListArray.from_arrays(offsets, given.flatten().cast(pa.string()))
     ids = table.column("id").combine_chunks().cast(pa.string())
-    return Part(type[0], columns, start, end, ids, lambda lo, hi: lists[lo:hi])
+    return AnswerPart(type[0], columns, start, end, ids, lambda lo, hi: lists[lo:hi])
 
 
-def values(column: pa.ChunkedArray, kind: str) -> Column:
+def values(column: pa.ChunkedArray, kind: str) -> ValueColumn:
     """A column of the layout as values of the language."""
     found = read_column(column, kind)
     if isinstance(found, Coded):
         place = np.where(found.index < 0, len(found.values), found.index)
-        return Column([*found.values, None] if column.null_count else found.values, place)
+        return ValueColumn([*found.values, None] if column.null_count else found.values, place)
     if isinstance(found, np.ndarray) and found.dtype.kind in "if":
         null = np.isnan(found) if column.null_count else None
-        return Column(found, null=null)
+        return ValueColumn(found, null=null)
     return column_of(found)

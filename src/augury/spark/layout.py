@@ -34,11 +34,11 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
-from augury.clock import Clock, Duration, Timestamp
-from augury.columns.unique import unique
+from augury.core.clock import Clock, Duration, Timestamp
+from augury.core.model import Iri, Value, type_name
 from augury.engine.decoding import from_tagged
-from augury.model import Iri, Value, type_name
 from augury.sources import Batch, Coded
+from augury.storage.unique import unique
 
 Kind = Literal["int", "float", "number", "bool", "string", "iri", "timestamp", "duration", "json"]
 Family = Literal["long", "double", "string", "json"]
@@ -120,7 +120,7 @@ def kinds_of_all(
     while changed:
         changed = False
         for rule in plan.rules:
-            scope = _Scope(rule, plan, found, clock)
+            scope = _KindScope(rule, plan, found, clock)
             mine = found[rule.predicate]
             for i, arg in enumerate(rule.args):
                 new = common_kind(mine[i], scope.kind(arg))
@@ -140,7 +140,7 @@ def common_kind(one: str | None, other: str | None) -> str | None:
     return "number" if one in NUMBERS and other in NUMBERS else "json"
 
 
-class _Scope:
+class _KindScope:
     """The kinds of the variables of a rule."""
 
     def __init__(self, rule: Rule, plan: Plan, known: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> None:

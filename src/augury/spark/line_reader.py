@@ -21,11 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Plan, Predicate
-from augury.clock import Clock, Duration, Timestamp
-from augury.columns.column import Column, coded
+from augury.core.clock import Clock, Duration, Timestamp
+from augury.core.errors import DataError
+from augury.core.model import Iri, Value
 from augury.engine.decoding import tagged
-from augury.errors import DataError
-from augury.model import Iri, Value
 from augury.sources import FORMATS, Batch, EventHeading, EventTypes, History, Reader, Skipped, SourceFile
 from augury.sources.heading import NAMES
 from augury.sources.problems import Problem
@@ -34,6 +33,7 @@ from augury.sources.text_cells import TextCells, kinds_of_text
 from augury.sources.types import KINDS
 from augury.spark.inputs import PATH, PROBLEM, ROW
 from augury.spark.layout import FAMILY, Layout, value_kind
+from augury.storage.column import Column, coded
 
 LINE, START = "augury line", "augury start"  # beside PATH: a line, and where in its file the part begins that it is in
 _LASTS = "the event lasts for a time; say how long events last at most: --longest 1h"
@@ -111,7 +111,7 @@ class _Reader(Reader):
 
 
 @dataclass(frozen=True)
-class Chunk:
+class LineChunk:
     """The events of some lines, and what is wrong with others."""
 
     sheet: Sheet | Items
@@ -156,7 +156,7 @@ class LineReader:
         for (path, start), runs in groupby(_runs(given), itemgetter(0)):
             yield Split(path, start, (lines for _, lines in runs), self.header)
 
-    def chunks(self, split: Split) -> Iterator[Chunk]:
+    def chunks(self, split: Split) -> Iterator[LineChunk]:
         problems = _Problems()
         reader = _Reader(self.plan, self.clock, problems, self.strict)
         names, type = self.source.names, self.source.type
@@ -166,7 +166,7 @@ class LineReader:
                 history = reader.objects(sheet, names, type)
             else:
                 history = reader.sheet(self._typed(sheet), names, type)
-            yield Chunk(sheet, history, problems.found, first)
+            yield LineChunk(sheet, history, problems.found, first)
 
     def _typed(self, sheet: Sheet) -> Sheet:
         assert self.header is not None
@@ -235,7 +235,7 @@ class Summary:
         self.broken |= other.broken
 
 
-def summary_of(reader: LineReader, chunk: Chunk, before: Summary) -> Summary:
+def summary_of(reader: LineReader, chunk: LineChunk, before: Summary) -> Summary:
     """What some lines tell; of columns, which of the kinds they have that those before had."""
     history, sheet = chunk.history, chunk.sheet
     batches = {_named(type): batch for type, batch in history.batches.items()}
@@ -284,7 +284,7 @@ def summarise(reader: LineReader, given: Iterator[pa.RecordBatch]) -> Iterator[p
 
 
 @dataclass(frozen=True)
-class Rows:
+class EventColumns:
     """The columns of events, for all types that may come. Where they are all points, one column has their times."""
 
     reader: LineReader
@@ -322,7 +322,7 @@ class Rows:
             if reader.form == "csv" and split.broken:
                 raise DataError(_BROKEN, split.path, "give it in smaller files")
 
-    def _events(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+    def _events(self, chunk: LineChunk) -> Iterator[pa.RecordBatch]:
         for type, batch in chunk.history.batches.items():
             kept = self._without_lasting(chunk, batch) if self.points else batch
             if len(kept):
@@ -331,7 +331,7 @@ class Rows:
             ids = [revocation.id for _, revocation in chunk.history.revoked]
             yield self._record(len(ids), {NAMES.id: pa.array(ids), NAMES.op: _repeated("revoke", len(ids))})
 
-    def _without_lasting(self, chunk: Chunk, batch: Batch) -> Batch:
+    def _without_lasting(self, chunk: LineChunk, batch: Batch) -> Batch:
         """The events that are points; those that are none are wrong."""
         if batch.start is batch.end or not (lasts := batch.start != batch.end).any():
             return batch

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from augury.errors import DataError, RunError
+from augury.core.errors import DataError, RunError
 from augury.spark.failures import writing_to
 from augury.spark.starting import Log
 

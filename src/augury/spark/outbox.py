@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from augury.core.errors import RunError
 from augury.engine.saved import write_file
-from augury.errors import RunError
 from augury.spark.checkpoint_files import damaged, sealed, unsealed
 from augury.spark.failures import writing_to
 
@@ -27,7 +27,7 @@ Write = Callable[[str], None]  # writes a part of a batch to a folder, given as 
 
 
 @dataclass(frozen=True)
-class Note:
+class BatchNote:
     """A batch that is whole, and where its parts belong."""
 
     batch: int
@@ -41,14 +41,14 @@ class Outbox:
         self.aside, self.places = aside.absolute(), places
 
     @cached_property
-    def note(self) -> Note | None:
+    def note(self) -> BatchNote | None:
         """The last batch that was whole."""
         path = self.aside / "ready.json"
         if not path.exists():
             return None
         try:
             found = unsealed(path, {"batch", "parts"})
-            return Note(int(found["batch"]), dict(found["parts"]))
+            return BatchNote(int(found["batch"]), dict(found["parts"]))
         except (ValueError, TypeError) as error:
             raise damaged(path, f"cannot be read: {error}") from None
 
@@ -60,7 +60,7 @@ class Outbox:
             self._move(self.note)
         else:
             with writing_to(self.aside):
-                self._keep(Note(-1, {}))  # so that a note that is lost is missed
+                self._keep(BatchNote(-1, {}))  # so that a note that is lost is missed
         with writing_to(self.aside):
             for path in self.aside.iterdir():
                 if path.is_dir():
@@ -86,7 +86,7 @@ class Outbox:
             with writing_to(place):
                 if (place / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
                     shutil.rmtree(place / f"batch={batch}")
-        note = Note(batch, {name: self.places[name] for name in parts})
+        note = BatchNote(batch, {name: self.places[name] for name in parts})
         self._keep(note)
         self._move(note)
         with writing_to(self.aside):
@@ -97,11 +97,11 @@ class Outbox:
         place = self.places[name].removeprefix("file://")
         return None if "://" in place else Path(place)
 
-    def _keep(self, note: Note) -> None:
+    def _keep(self, note: BatchNote) -> None:
         write_file(self.aside / "ready.json", [sealed({"batch": note.batch, "parts": dict(note.parts)})])
         self.note = note
 
-    def _move(self, note: Note) -> None:
+    def _move(self, note: BatchNote) -> None:
         """Every part that is still aside goes to its place: that of this run, or of the run that wrote it."""
         for name, noted in note.parts.items():
             written = self.aside / str(note.batch) / name

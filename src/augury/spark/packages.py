@@ -19,7 +19,7 @@ from augury.sources import Batch
 from augury.spark import host
 from augury.spark.host import Work
 from augury.spark.layout import batches
-from augury.spark.state import Step
+from augury.spark.state import BucketStep
 
 
 def bucket_keys(buckets: int) -> list[int]:
@@ -125,7 +125,7 @@ def _checked(payloads: list[bytes]) -> list[pa.Table]:
     return tables
 
 
-def feed(session: Session, step: Step, work: Work) -> Changes:
+def feed(session: Session, step: BucketStep, work: Work) -> Changes:
     """One step of a session: what the packages say, and the frontier."""
     plan = work.plan
     tables = _checked(step.payloads) if step.stored else [pa.ipc.open_stream(p).read_all() for p in step.payloads]

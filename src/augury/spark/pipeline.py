@@ -16,20 +16,29 @@ from augury.algebra.place import placed, reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
-from augury.clock import Clock
 from augury.compiled import Compiled, check_clock
-from augury.errors import RunError
+from augury.core.clock import Clock
+from augury.core.errors import RunError
+from augury.core.model import Fact
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
-from augury.model import Fact
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
-from augury.sources.heading import NAMES, Names
+from augury.sources.heading import NAMES, ColumnNames
 from augury.spark.casts import as_spark, json_text
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import BROADCAST, plan_facts
 from augury.spark.host import ERROR, Work
-from augury.spark.inputs import Reading, Source, clock_of, is_frame, key_hash, layout_of, sources, unknown_types
+from augury.spark.inputs import (
+    EventFrame,
+    InputReading,
+    clock_of,
+    is_frame,
+    key_hash,
+    layout_of,
+    sources,
+    unknown_types,
+)
 from augury.spark.layout import JOINT
 from augury.spark.pushdown import keep
 from augury.spark.shipped import Shipped
@@ -56,7 +65,7 @@ def _with_triples(facts: Any, frames: list[DataFrame], plan: Plan) -> dict[str, 
 class Execution:
     """How Spark runs a program, beside its settings."""
 
-    names: Names = NAMES  # of the columns that say what is no attribute
+    names: ColumnNames = NAMES  # of the columns that say what is no attribute
     trace: bool = True  # whether answers have the ids of the events behind them
     exact: bool = False  # whether integers stay so where rules put floats beside them
     broadcast: int = BROADCAST  # rows of a DataFrame of facts that go to every worker; more are joined
@@ -86,8 +95,8 @@ class Pipeline:
         given_facts: Any = (
             facts if isinstance(facts, Facts) else dict(facts) if isinstance(facts, Mapping) else list(facts)
         )
-        ready = isinstance(events, list) and all(isinstance(e, Source) for e in events)
-        self.sources: list[Source] = events if ready else sources(program, events, self.names)
+        ready = isinstance(events, list) and all(isinstance(e, EventFrame) for e in events)
+        self.sources: list[EventFrame] = events if ready else sources(program, events, self.names)
         self.inputs_clock = clock or clock_of(program, self.sources, self.settings)
         if clock is None and self.inputs_clock.guess:
             warnings.warn(self.inputs_clock.guess, stacklevel=3)
@@ -145,8 +154,8 @@ class Pipeline:
     # Events in
 
     @cached_property
-    def reading(self) -> Reading:
-        return Reading(
+    def reading(self) -> InputReading:
+        return InputReading(
             self.layout,
             self.inputs_clock,
             self.ops,
@@ -156,11 +165,11 @@ class Pipeline:
             self.settings.strict,
         )
 
-    def raw(self, source: Source) -> DataFrame:
+    def raw(self, source: EventFrame) -> DataFrame:
         """The events of a source in the layout, with what is wrong with each."""
         return source.rows(self.reading)
 
-    def checked(self, source: Source) -> DataFrame:
+    def checked(self, source: EventFrame) -> DataFrame:
         """The events of a source in the layout; a wrong row stops the run, or is left out.
 
         To build it takes a second, so it is built once; in a stream, where it counts its rows, once for each use.
@@ -182,7 +191,7 @@ class Pipeline:
                 found.append(self._filtered(source, used, plan, stage))
         return found
 
-    def _filtered(self, source: Source, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
+    def _filtered(self, source: EventFrame, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
         where = self.usable(types, plan, stage) if source.mixed or not types else self.where(types[0], plan, stage)
         if where is not None and self.ops:
             where = where | F.col("revoke")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from augury.clock import Clock
-from augury.errors import DataError
+from augury.core.clock import Clock
+from augury.core.errors import DataError
 from augury.settings import Task
 from augury.sources import Reader, Skipped, SourceFile
 

@@ -42,8 +42,8 @@ from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, computes, variables
-from augury.clock import Clock, Duration
-from augury.model import Value
+from augury.core.clock import Clock, Duration
+from augury.core.model import Value
 from augury.spark.relation import NotJoined, constant
 
 Truth: TypeAlias = Column | bool
@@ -97,7 +97,7 @@ def keep(
     patterns = list(patterns)
     chains = dict.fromkeys(chain for pattern in patterns for chain in _chains(pattern))
     mine = [(scan, above) for scan, above in chains if (scan.type, len(scan.args)) == type]
-    kept = _any_of(*(_Scope(start, end, clock, functions).chain(scan, above, columns) for scan, above in mine))
+    kept = _any_of(*(_ScanScope(start, end, clock, functions).chain(scan, above, columns) for scan, above in mine))
     if not mine or kept is True:
         return None
     return F.lit(False) if kept is False else kept
@@ -140,7 +140,7 @@ class _Value:
 
 
 @dataclass
-class _Scope:
+class _ScanScope:
     """What is known at a scan: the values of its variables, None where they cannot be told, and its labels.
 
     `foreign` are the variables that facts bind.

@@ -18,14 +18,14 @@ from pyspark.sql import types as T
 
 from augury.algebra.plan import Attribute
 from augury.algebra.terms import Const, Expr, Var
-from augury.clock import Duration, Timestamp
-from augury.columns.column import column_of
+from augury.core.clock import Duration, Timestamp
+from augury.core.model import MAX_INT, MIN_INT, Iri, Value
 from augury.knowledge.fact_table import FactTable
-from augury.model import MAX_INT, MIN_INT, Iri, Value
 from augury.spark.casts import as_spark, canonical, double, whole
 from augury.spark.conversions import from_column
 from augury.spark.inputs import kind_of
 from augury.spark.layout import NUMBERS, common_kind, read_column, sql_type, value_kind
+from augury.storage.column import column_of
 
 _DOUBLES = {"float", "number"}
 
@@ -35,7 +35,7 @@ class NotJoined(Exception):
 
 
 @dataclass(frozen=True)
-class Relation:
+class FactFrame:
     """Facts, and the kind of each argument; those that are `opaque` cannot be compared, since equal ones may differ as text."""
 
     frame: DataFrame
@@ -93,7 +93,7 @@ def _fact_column(column: Any) -> Any:
 
 def of_frame(
     name: str, frame: DataFrame, declared: Sequence[Attribute] | None = None, prefixes: Mapping[str, str] | None = None
-) -> Relation:
+) -> FactFrame:
     """A DataFrame whose columns are the arguments; a value that is not of its declared type stops the run."""
     attributes = declared or tuple(Attribute(c) for c in frame.columns)
     made, kinds, opaque = list[Column](), list[str](), set[int]()
@@ -118,10 +118,10 @@ def of_frame(
             slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
-    return Relation(frame.select(*made), tuple(kinds), frozenset(opaque))
+    return FactFrame(frame.select(*made), tuple(kinds), frozenset(opaque))
 
 
-def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> Relation:
+def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> FactFrame:
     """Facts of the driver. A place with values of several kinds has a column for each, of which one is not null."""
     rows = [fact.args for table in tables for fact in table]
     found = [sorted({value_kind(row[i]) for row in rows if row[i] is not None}) for i in range(arity)]
@@ -138,7 +138,7 @@ def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> Re
         parts = [canonical(F.col(f"{k}_{i}"), k, kind) for k in own]
         made.append((F.coalesce(*parts) if parts else F.lit(None)).cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
-    return Relation(spark.createDataFrame(listed, schema).select(*made), tuple(kinds))
+    return FactFrame(spark.createDataFrame(listed, schema).select(*made), tuple(kinds))
 
 
 def _is_a(value: Value, kind: str) -> bool:
@@ -157,16 +157,16 @@ def raw_value(value: Value) -> Any:
     return value
 
 
-def united(parts: Sequence[Relation]) -> Relation:
+def united(parts: Sequence[FactFrame]) -> FactFrame:
     """The facts of all, with kinds that hold them all."""
     kinds = tuple(reduce(common_kind, places, None) or "json" for places in zip(*(p.kinds for p in parts), strict=True))
     opaque = frozenset[int]().union(*(p.opaque for p in parts))
-    return Relation(reduce(DataFrame.union, (p.cast(kinds) for p in parts)), kinds, opaque)
+    return FactFrame(reduce(DataFrame.union, (p.cast(kinds) for p in parts)), kinds, opaque)
 
 
-def empty(spark: SparkSession, kinds: Sequence[str]) -> Relation:
+def empty(spark: SparkSession, kinds: Sequence[str]) -> FactFrame:
     fields = ", ".join(f"c{i} {sql_type(k)}" for i, k in enumerate(kinds))
-    return Relation(spark.createDataFrame([], fields), tuple(kinds))
+    return FactFrame(spark.createDataFrame([], fields), tuple(kinds))
 
 
 # Values

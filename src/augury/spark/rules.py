@@ -22,14 +22,14 @@ from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import below, components, recurs
 from augury.algebra.terms import Var
-from augury.errors import RunError
+from augury.core.errors import RunError
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.solving.expand import expanded
-from augury.spark.bodies import Body, calls, kinds_of, places
+from augury.spark.bodies import ClauseJoins, calls, kinds_of, places
 from augury.spark.demand import Demand, demand
-from augury.spark.relation import NotJoined, Relation, empty, of_facts, of_frame, same, united
+from augury.spark.relation import FactFrame, NotJoined, empty, of_facts, of_frame, same, united
 
 _FACTS = "facts of "  # before the name of a predicate that has rules as well: its facts
 _FEW = 10_000  # rows that may go through the driver from one round to the next
@@ -44,7 +44,7 @@ class Seeds:
     """The values with which a predicate is asked: those of its arguments at `places`, in this order."""
 
     places: tuple[int, ...]
-    values: Relation
+    values: FactFrame
 
 
 class StaticRules:
@@ -53,7 +53,7 @@ class StaticRules:
     def __init__(
         self,
         plan: Plan,
-        frames: Mapping[Predicate, DataFrame | Relation],
+        frames: Mapping[Predicate, DataFrame | FactFrame],
         small: Facts | None = None,
         varying: Collection[str] = (),
     ) -> None:
@@ -73,12 +73,12 @@ class StaticRules:
             args = tuple(Var(f"X{i}") for i in range(arity))
             self.clauses[name, arity].append(Clause(name, args, (Holds(_FACTS + name, args),)))
         self._reads = reads_of(self.clauses.values())
-        self._base: dict[Predicate, Relation | None] = {}
+        self._base: dict[Predicate, FactFrame | None] = {}
         self.rounds: list[tuple[Predicate, list[int]]] = []  # of the last evaluation: how many rows each round found
 
     @property
     def spark(self) -> SparkSession:
-        frames = (f.frame if isinstance(f, Relation) else f for f in self.frames.values())
+        frames = (f.frame if isinstance(f, FactFrame) else f for f in self.frames.values())
         return next((f.sparkSession for f in frames), None) or SparkSession.active()
 
     def reads(self, predicate: Predicate) -> set[Predicate]:
@@ -89,7 +89,7 @@ class StaticRules:
         """The kinds of a predicate's arguments; raises NotJoined where joins cannot answer it."""
         return self._evaluation(self._demand(predicate, None), None).kinds[predicate]
 
-    def answers(self, predicate: Predicate, seeds: Seeds | None = None) -> Relation:
+    def answers(self, predicate: Predicate, seeds: Seeds | None = None) -> FactFrame:
         """All answers of a predicate; with `seeds`, those at least that they ask for."""
         wanted = self._demand(predicate, seeds)
         try:
@@ -132,14 +132,14 @@ class StaticRules:
             base[wanted.seeds] = _arranged(seeds, wanted.places)
         return _Evaluation(self.spark, wanted, base)
 
-    def _facts(self, predicate: Predicate) -> Relation | None:
+    def _facts(self, predicate: Predicate) -> FactFrame | None:
         """The facts of a predicate."""
         predicate = (predicate[0].removeprefix(_FACTS), predicate[1])
         if predicate not in self._base:
-            parts: list[Relation] = []
+            parts: list[FactFrame] = []
             if predicate in self.frames:
                 frame, declared = self.frames[predicate], self.plan.static.get(predicate[0])
-                if not isinstance(frame, Relation):
+                if not isinstance(frame, FactFrame):
                     frame = of_frame(predicate[0], frame, declared, self.plan.prefixes)
                 parts.append(frame)
             if predicate in self.small:
@@ -148,11 +148,11 @@ class StaticRules:
         return self._base[predicate]
 
 
-def _arranged(seeds: Seeds, places: Sequence[int]) -> Relation:
+def _arranged(seeds: Seeds, places: Sequence[int]) -> FactFrame:
     """The values of some arguments, in their order; what has null in it asks for nothing."""
     order = [seeds.places.index(i) for i in places]
     frame = seeds.values.frame.select(*(F.col(f"c{i}").alias(f"c{n}") for n, i in enumerate(order)))
-    return Relation(frame.dropna().distinct(), tuple(seeds.values.kinds[i] for i in order))
+    return FactFrame(frame.dropna().distinct(), tuple(seeds.values.kinds[i] for i in order))
 
 
 # Evaluation
@@ -168,12 +168,12 @@ class _Growing:
     counts: list[int]
 
     @property
-    def known(self) -> Relation:
-        return Relation(reduce(DataFrame.union, self.parts), self.kinds)
+    def known(self) -> FactFrame:
+        return FactFrame(reduce(DataFrame.union, self.parts), self.kinds)
 
     @property
-    def delta(self) -> Relation:
-        return Relation(self.last, self.kinds)
+    def delta(self) -> FactFrame:
+        return FactFrame(self.last, self.kinds)
 
     @property
     def grows(self) -> bool:
@@ -203,8 +203,8 @@ class _Evaluation:
 
     spark: SparkSession
     wanted: Demand
-    base: dict[Predicate, Relation]  # facts, and what is asked for
-    done: dict[Predicate, Relation] = field(default_factory=dict)
+    base: dict[Predicate, FactFrame]  # facts, and what is asked for
+    done: dict[Predicate, FactFrame] = field(default_factory=dict)
     kinds: dict[Predicate, tuple[str, ...]] = field(default_factory=dict)
     rounds: list[tuple[Predicate, list[int]]] = field(default_factory=list)
 
@@ -214,10 +214,10 @@ class _Evaluation:
             for clause in listed:
                 self._body(clause).check()
 
-    def _body(self, clause: Clause) -> Body:
-        return Body(clause, self.kinds, self.spark)
+    def _body(self, clause: Clause) -> ClauseJoins:
+        return ClauseJoins(clause, self.kinds, self.spark)
 
-    def answers(self, goal: Predicate) -> Relation:
+    def answers(self, goal: Predicate) -> FactFrame:
         reads = reads_of(self.wanted.clauses.values())
         groups = components({goal, *self.wanted.clauses}, reads)
         rounds = [group for group in groups if recurs(group, reads)]
@@ -230,7 +230,7 @@ class _Evaluation:
                     continue
                 found = self._plain(group[0])
                 if group[0] in shared:  # every round reads it
-                    found = Relation(found.frame.persist(), found.kinds)
+                    found = FactFrame(found.frame.persist(), found.kinds)
                     kept.append(found.frame)
                 self.done[group[0]] = found
         finally:
@@ -238,17 +238,17 @@ class _Evaluation:
                 frame.unpersist()
         return self.done[goal]
 
-    def relation(self, predicate: Predicate) -> Relation:
+    def relation(self, predicate: Predicate) -> FactFrame:
         """The facts of a predicate that is complete."""
         found = self.done.get(predicate) or self.base.get(predicate)
         return found or empty(self.spark, self.kinds[predicate])
 
-    def _plain(self, predicate: Predicate) -> Relation:
+    def _plain(self, predicate: Predicate) -> FactFrame:
         """All answers of a predicate that does not depend on itself."""
         clauses = self.wanted.clauses.get(predicate)
         if not clauses:
             return self.relation(predicate)
-        return Relation(self._exits(predicate, clauses), self.kinds[predicate])
+        return FactFrame(self._exits(predicate, clauses), self.kinds[predicate])
 
     def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> DataFrame:
         """What follows by clauses from what is complete."""
@@ -281,7 +281,7 @@ class _Evaluation:
             frame, count = _settled(first, few)
             grown[predicate] = _Growing(self.kinds[predicate], [frame], frame, [count])
 
-        def read(place: int, call: Predicate, new: int) -> Relation:
+        def read(place: int, call: Predicate, new: int) -> FactFrame:
             if call in grown:
                 return grown[call].delta if place == new else grown[call].known
             return strides.all if strides is not None and call == edge else self.relation(call)
@@ -309,8 +309,8 @@ class _Evaluation:
 class _Strides:
     """The edges of a closure and, after some rounds, paths of 2, 4, … edges, so that one step goes further."""
 
-    all: Relation
-    longest: Relation | None  # None where twice the length would be many more
+    all: FactFrame
+    longest: FactFrame | None  # None where twice the length would be many more
 
     def lengthen(self) -> None:
         """Adds paths of twice the length, unless they would be many more."""
@@ -326,7 +326,7 @@ class _Strides:
         size = ins.join(outs, meet).agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
         if 0 < size <= _WIDEST * total:
             twice = left.join(right, meet).select(F.col("x").alias("c0"), F.col("w").alias("c1"))
-            self.longest = Relation(_settled(twice.distinct(), total <= _FEW)[0], paths.kinds)
+            self.longest = FactFrame(_settled(twice.distinct(), total <= _FEW)[0], paths.kinds)
             self.all = united([self.all, self.longest])
 
 

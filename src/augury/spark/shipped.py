@@ -8,14 +8,14 @@ from functools import cached_property
 
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan, static_calls
-from augury.clock import Clock
+from augury.core.clock import Clock
+from augury.core.model import Fact
 from augury.engine.saved import packed, unpacked
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES, reads_static_graphs
-from augury.model import Fact
 
 _KIND = "facts"
 ENTAILING = (ABOVE, DIRECT)  # what clauses ask for that come with a graph

@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from augury.errors import AuguryError, DataError
-from augury.limits import LINE
+from augury.core.errors import AuguryError, DataError
+from augury.core.limits import LINE
 
 MAKE_ROOM = "make room, and start again: the run goes on from its checkpoint"
 _LINES = 10_000  # that are a file at most

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from augury.algebra.plan import Plan
 from augury.algebra.stages import stages
-from augury.errors import RunError
+from augury.core.errors import RunError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

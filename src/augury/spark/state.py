@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from augury.compiled import Compiled
+from augury.core.errors import RunError, SnapshotError, Span
 from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
-from augury.errors import RunError, SnapshotError, Span
 from augury.language.rules.show import Printer
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
@@ -35,14 +35,14 @@ class Value(Protocol):
     def update(self, value: Any) -> None: ...
 
 
-class Map(Protocol):
+class MapStateStore(Protocol):
     def getValue(self, key: Any) -> Any: ...
     def updateValue(self, key: Any, value: Any) -> None: ...
     def removeKey(self, key: Any) -> None: ...
 
 
 @dataclass
-class Head:
+class BucketHeader:
     """Where a bucket stands: the last step, the pieces of its snapshot, the steps since, and its timer.
 
     `name` is its own among all buckets of all streams, and the token that of the last step among all attempts at it.
@@ -59,7 +59,7 @@ class Head:
 
 
 @dataclass
-class Step:
+class BucketStep:
     """What a micro-batch brings to a bucket: its packages, and the frontier."""
 
     payloads: list[bytes]
@@ -89,14 +89,16 @@ class Host(Protocol):
     def session(self, late: list[Any], snapshot: bytes | None) -> Session:
         """A new session, or that of a snapshot; what comes too late is put into `late`."""
 
-    def feed(self, session: Session, step: Step) -> Changes:
+    def feed(self, session: Session, step: BucketStep) -> Changes:
         """Lets a session take a step."""
 
 
 class Bucket:
     """The state of one bucket in one step of a stream."""
 
-    def __init__(self, head: Value, log: Map, program: Value, host: Host, fingerprint: dict[str, Any]) -> None:
+    def __init__(
+        self, head: Value, log: MapStateStore, program: Value, host: Host, fingerprint: dict[str, Any]
+    ) -> None:
         """`head`, `log` and `program` are what Spark's state store keeps of the bucket."""
         self.head_state, self.log, self.program, self.host = head, log, program, host
         self.fingerprint = fingerprint
@@ -104,7 +106,7 @@ class Bucket:
         if known is None:
             program.update((json.dumps(fingerprint).encode(),))
         with _of_a_checkpoint():
-            self.head = _head(bytes(known[0])) if known is not None else Head(secrets.token_hex(8))
+            self.head = _head(bytes(known[0])) if known is not None else BucketHeader(secrets.token_hex(8))
             self.cached = self._session()
 
     def _session(self) -> CachedSession:
@@ -151,12 +153,12 @@ class Bucket:
         cached.token, cached.steps = head.token, head.steps
         return cached
 
-    def _replay(self, cached: CachedSession, step: Step) -> None:
+    def _replay(self, cached: CachedSession, step: BucketStep) -> None:
         self.host.feed(cached.session, step)
         cached.late.clear()
         _know(cached)
 
-    def _entry(self, n: int) -> tuple[str, str, Step]:
+    def _entry(self, n: int) -> tuple[str, str, BucketStep]:
         try:
             before, token, payloads, frontier = unpacked(_STEP, self._kept(n))[1]
             require(isinstance(before, str) and isinstance(token, str), "tokens that are none")
@@ -164,7 +166,7 @@ class Bucket:
             require(frontier is None or type(frontier) is int, "a time that is none")
         except (Unsound, ValueError, TypeError) as error:
             raise not_whole(str(error)) from None
-        return before, token, Step(payloads, frontier, stored=True)
+        return before, token, BucketStep(payloads, frontier, stored=True)
 
     def _kept(self, n: int) -> bytes:
         found = self.log.getValue((n,))
@@ -172,7 +174,7 @@ class Bucket:
             raise not_whole("a step or a piece is missing")
         return bytes(found[0])
 
-    def step(self, step: Step) -> Changes:
+    def step(self, step: BucketStep) -> Changes:
         return self.host.feed(self.cached.session, step)
 
     def done(self) -> None:
@@ -180,7 +182,7 @@ class Bucket:
         _CACHE[self.head.name] = self.cached
         _trim()
 
-    def save(self, step: Step, timer: int | None) -> None:
+    def save(self, step: BucketStep, timer: int | None) -> None:
         """The step is taken: it goes to the log, and now and then all becomes a snapshot."""
         head, cached = self.head, self.cached
         before, head.token = head.token, secrets.token_hex(8)
@@ -263,21 +265,21 @@ def _json(data: bytes) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _head(data: bytes) -> Head:
+def _head(data: bytes) -> BucketHeader:
     """Where a bucket stands, as it was saved."""
     found = unpacked(_HEAD, data)[1]
     if not isinstance(found, dict):
         raise not_whole("it does not say where it stands")
     texts, timer = (found.get("name"), found.get("token")), found.get("timer")
-    numbers = [found.get(one.name) for one in fields(Head) if one.type == "int"]
+    numbers = [found.get(one.name) for one in fields(BucketHeader) if one.type == "int"]
     if (
-        found.keys() != {one.name for one in fields(Head)}
+        found.keys() != {one.name for one in fields(BucketHeader)}
         or not all(isinstance(one, str) for one in texts)
         or not all(type(one) is int and one >= 0 for one in numbers)
         or not (timer is None or type(timer) is int)
     ):
         raise not_whole("it does not say where it stands")
-    return Head(**found)
+    return BucketHeader(**found)
 
 
 def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -22,11 +22,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, one_stage, stages
+from augury.core.errors import RunError
+from augury.core.model import Event
 from augury.engine.changes import Changes
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
-from augury.errors import RunError
-from augury.model import Event
 from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
@@ -36,7 +36,7 @@ from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
-from augury.spark.state import Bucket, CachedSession, Step, written_rules
+from augury.spark.state import Bucket, BucketStep, CachedSession, written_rules
 
 LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
 SHIFT = 1 << 41  # milliseconds that ticks are ahead of the epoch, where Spark's watermark begins
@@ -45,7 +45,7 @@ _FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
 
 
-class Stream(Outputs):
+class DetectionStream(Outputs):
     """The changes of the answers of a program: a streaming DataFrame for each event type.
 
     `wide` and `events` have all of them in one stream; `late` what came too late; `errors` what could not be computed; `malformed` the
@@ -290,7 +290,7 @@ class Processor(StatefulProcessor):
         self, key: Any, payloads: list[bytes], watermark: int, fired: int | None = None
     ) -> Iterator[pd.DataFrame]:
         bucket = Bucket(self.head, self.log, self.program, self, self.fingerprint)
-        step = Step(payloads, self._frontier(watermark))
+        step = BucketStep(payloads, self._frontier(watermark))
         changes = bucket.step(step)
         # What goes to all buckets is reported by one of them; events as such are reported as what they are.
         silent = self.silent | {INPUT} | (self.everywhere if int(key[0]) else set())
@@ -311,7 +311,7 @@ class Processor(StatefulProcessor):
     def session(self, late: list[Any], snapshot: bytes | None) -> Session:
         return self.work.session(late.append) if snapshot is None else self.work.restored(snapshot, late.append)
 
-    def feed(self, session: Session, step: Step) -> Changes:
+    def feed(self, session: Session, step: BucketStep) -> Changes:
         return feed(session, step, self.work)
 
     def _frontier(self, watermark: int) -> int | None:

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from augury.clock import read_timestamp, show_duration, show_timestamp
-from augury.errors import AuguryError, DataError, RunError, visible
+from augury.core.clock import read_timestamp, show_duration, show_timestamp
+from augury.core.errors import AuguryError, DataError, RunError, visible
 from augury.settings import Emit
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
@@ -29,7 +29,7 @@ from augury.spark.job import FileRun, fetched
 from augury.spark.outbox import Outbox, Write
 from augury.spark.pipeline import Execution
 from augury.spark.spool import MAKE_ROOM, Spool
-from augury.spark.stream import LATE, REJECTED, SHIFT, Stream, late_rows
+from augury.spark.stream import LATE, REJECTED, SHIFT, DetectionStream, late_rows
 
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
@@ -113,7 +113,7 @@ class StreamJob(FileRun):
         task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
         super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)
         with user_errors(self.places):
-            self.stream = Stream(self.pipeline)
+            self.stream = DetectionStream(self.pipeline)
         options.save(self.pipeline.inputs_clock)
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()

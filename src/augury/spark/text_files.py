@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from augury.algebra.plan import Attribute, Plan, Predicate
-from augury.clock import Clock
-from augury.errors import DataError
-from augury.limits import LINE as LONGEST_LINE
+from augury.core.clock import Clock
+from augury.core.errors import DataError
+from augury.core.limits import LINE as LONGEST_LINE
 from augury.sources import FORMATS, EventHeading, Reader, Skipped, SourceFile
 from augury.sources.blocks import Block
 from augury.sources.csv import read as read_csv
@@ -29,9 +29,9 @@ from augury.sources.files import headerless
 from augury.sources.heading import NAMES
 from augury.sources.json_array import as_lines
 from augury.sources.reader import first_of
-from augury.spark.inputs import PATH, Part, Source
+from augury.spark.inputs import PATH, EventFrame, TypeColumns
 from augury.spark.layout import Layout, declared_kind
-from augury.spark.line_reader import LINE, START, Header, LineReader, Rows, Summary, summarise
+from augury.spark.line_reader import LINE, START, EventColumns, Header, LineReader, Summary, summarise
 
 NO_TIME = ""  # of files whose events say no time
 _HEAD = 1 << 16  # bytes of a file that tell what it looks like
@@ -106,7 +106,7 @@ def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan)
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Files with one header; those of JSON lines have none."""
 
     lines: DataFrame
@@ -120,7 +120,7 @@ class TextFiles:
     source: SourceFile
     plan: Plan
     form: str
-    tables: Sequence[Table]
+    tables: Sequence[TextTable]
     first: object
     strict: bool = False
     lasting: bool = True  # whether events of a stream of JSON lines may last for a time
@@ -128,7 +128,7 @@ class TextFiles:
     def sample(self, of_rows: bool = False) -> object:
         return None if self.first is NO_TIME else self.first
 
-    def sources(self, clock: Clock) -> list[Source]:
+    def sources(self, clock: Clock) -> list[EventFrame]:
         """The events as columns of the kinds of the layout."""
         readers = [LineReader(self.plan, self.source, self.form, clock, self.strict, t.header) for t in self.tables]
         if self.tables[0].lines.isStreaming:
@@ -137,12 +137,12 @@ class TextFiles:
         all_tables = Summary()
         for _, summary in passed:
             all_tables.merge(summary)
-        found: list[Source] = []
+        found: list[EventFrame] = []
         for reader, (lines, summary) in zip(readers, passed, strict=True):
             reader = replace(reader, kinds={name: kinds[0] for name, kinds in all_tables.columns.items()})
             known = [type for type in summary.types if type in self.plan.event_types]
             kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in known}
-            rows = Rows(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
+            rows = EventColumns(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
             types = frozenset(name for name, _ in summary.types)
             found.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
         return found
@@ -159,7 +159,7 @@ class TextFiles:
             else:
                 yield "json" if len(kinds) > 1 else kinds[0] if kinds else "string"
 
-    def _stream(self, table: Table, reader: LineReader) -> Source:
+    def _stream(self, table: TextTable, reader: LineReader) -> EventFrame:
         plan, names = self.plan, self.source.names
         derived = {name for name, _ in plan.derived} - plan.declared.keys()
         if reader.heading is not None:
@@ -173,7 +173,7 @@ class TextFiles:
                 kinds[name, arity] = ("json",) * arity
         said = set(names.all) if table.header is None else set(table.header.names)
         lasting = self.lasting if table.header is None else bool({names.start, names.end} & said)
-        rows = Rows(reader, Layout(kinds), not lasting, bool({names.id, names.op} & said), names.op in said)
+        rows = EventColumns(reader, Layout(kinds), not lasting, bool({names.id, names.op} & said), names.op in said)
         refused = {reader.key(type): _DERIVED.format(type[0]) for type in plan.event_types if type[0] in derived}
         return replace(_source(rows, table.lines), refused=refused)
 
@@ -197,12 +197,12 @@ def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary
     return summarised(_in_order(lines), reader) if found.broken else (lines, found)
 
 
-def _source(rows: Rows, given: DataFrame) -> Source:
+def _source(rows: EventColumns, given: DataFrame) -> EventFrame:
     parts = tuple(
-        Part(type, rows.layout.slots[type], kinds, rows.reader.key(type))
+        TypeColumns(type, rows.layout.slots[type], kinds, rows.reader.key(type))
         for type, kinds in sorted(rows.layout.kinds.items())
     )
-    return Source(given.mapInArrow(rows, rows.sql), parts, NAMES, True)
+    return EventFrame(given.mapInArrow(rows, rows.sql), parts, NAMES, True)
 
 
 def _kind(attribute: Attribute) -> str:

@@ -25,17 +25,17 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.plan import Plan, static_atoms
 from augury.algebra.terms import Const
+from augury.core.errors import DataError
+from augury.core.model import Iri, Value, text_hash
 from augury.engine.decoding import tagged
-from augury.errors import DataError
 from augury.graphs.oxigraph import oxigraph, term_of_n_triples
 from augury.graphs.rdf_terms import value_of_key, value_of_term
-from augury.knowledge.rdf import Triples
+from augury.knowledge.rdf import RdfTriples
 from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Schema
-from augury.model import Iri, Value, text_hash
 from augury.spark.casts import canonical
 from augury.spark.inputs import is_frame
 from augury.spark.layout import FAMILY, common_kind, sql_type, value_kind
-from augury.spark.relation import Relation, raw_value
+from augury.spark.relation import FactFrame, raw_value
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _PARTS = ("subject", "predicate", "object")
@@ -121,7 +121,7 @@ def entailed(triples: DataFrame, wanted: Iterable[str], classes: Collection[str]
 
     Of `rdf:type` with `classes` alone, where they are given.
     """
-    graph = _Graph(triples, None if classes is None else frozenset(map(_text, classes)))
+    graph = _TripleFrame(triples, None if classes is None else frozenset(map(_text, classes)))
     return {name: graph.pairs(_text(name)) for name in wanted}
 
 
@@ -142,7 +142,7 @@ def _term(value: Value) -> str:
 
 
 @dataclass
-class _Graph:
+class _TripleFrame:
     """Triples, and their schema."""
 
     triples: DataFrame
@@ -171,7 +171,7 @@ class _Graph:
         while True:
             found = self._among(self.triples, wanted - seen).distinct().collect()
             rows += [(_value(r["subject"]), _value(r["predicate"]), _value(r["object"])) for r in found]
-            schema = Schema(Triples.of(rows))
+            schema = Schema(RdfTriples.of(rows))
             numbers = {term.text: i for i, term in enumerate(schema.terms) if isinstance(term, Iri)}
             seen |= wanted
             below = {q for w in _HIERARCHY for q in schema.subproperties.get(numbers[w.text], ())}
@@ -280,7 +280,7 @@ class _Graph:
 # Facts
 
 
-def rdf_facts(triples: DataFrame, plan: Plan) -> dict[str, Relation]:
+def rdf_facts(triples: DataFrame, plan: Plan) -> dict[str, FactFrame]:
     """The facts of the predicates that a program asks for; of `rdf:type`, those classes that it names."""
     calls = [call for call, _ in static_atoms(plan) if len(call.args) == 2]
     heads = {c.name for c in plan.clauses if c.body}
@@ -299,7 +299,7 @@ def named_classes(calls: Iterable[Holds | Unless]) -> set[str] | None:
     return found
 
 
-def of_pairs(pairs: DataFrame) -> Relation:
+def of_pairs(pairs: DataFrame) -> FactFrame:
     """Pairs of terms as facts: IRIs by their text, literals by their values. The objects are looked at once for their kinds."""
     read = pairs.mapInArrow(_read, "c0 string, kind string, l bigint, d double, s string")
     kinds = sorted(row[0] for row in read.select("kind").distinct().collect())
@@ -309,7 +309,7 @@ def of_pairs(pairs: DataFrame) -> Relation:
         slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if one == "term" else one), "s"))
         own = slot if one == "term" else canonical(slot, one, kind)
         made = F.when(F.col("kind") == one, own.cast(sql_type(kind))).otherwise(made)
-    return Relation(read.select("c0", made.alias("c1")), ("iri", kind))
+    return FactFrame(read.select("c0", made.alias("c1")), ("iri", kind))
 
 
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

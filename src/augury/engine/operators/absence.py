@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.columns.frame import View, frame_of, store
-from augury.columns.table import END, LEFT, NONE, START, Latest, grown
-from augury.columns.unique import difference, unique, unique_first
+from augury.core.jit import Array
 from augury.engine.operators.windows import Windowed, least_open
-from augury.jit import Array
-from augury.optimiser.implied_bounds import Back
+from augury.planner.implied_bounds import Back
+from augury.storage.frame import View, frame_of, store
+from augury.storage.table import END, LEFT, NONE, START, Latest, grown
+from augury.storage.unique import difference, unique, unique_first
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from augury.algebra.nodes import Node
-from augury.columns.frame import Frame, View
-from augury.columns.table import END, LEFT, NONE, RIGHT, Links, Table
+from augury.core.jit import Array
+from augury.core.model import Event
 from augury.engine.saved import check_numbers, require
-from augury.jit import Array
-from augury.model import Event
+from augury.storage.frame import Frame, View
+from augury.storage.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -24,7 +24,7 @@ Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row i
 Ways = list[tuple[Array, list[Source]]]  # some of the rows, and what each of them is made of
 
 
-class Waiting(NamedTuple):
+class PartialMatch(NamedTuple):
     """A partial match: its events, what it awaits and until when, None without a bound, and its variables as codes."""
 
     done: tuple[Part, ...]
@@ -182,7 +182,7 @@ class Operator(ABC):
         """The event that a row is, where rows are events."""
         raise NotImplementedError(self.kind)
 
-    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
         """Partial matches that wait here and can still go on at a time; the new ones are those that the step has added."""
         yield from ()
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 import numpy as np
 
 from augury.algebra.nodes import Condition, Policy
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, LEFT, RIGHT, START, Table
+from augury.core.jit import Array
+from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.join import Join, joined
-from augury.engine.operators.map import Map
-from augury.jit import Array
-from augury.model import OrderKey, order_key
-from augury.optimiser.implied_bounds import FAR
+from augury.engine.operators.join import JoinOperator, joined
+from augury.engine.operators.map import MapOperator
+from augury.planner.implied_bounds import FAR
+from augury.storage.dictionary import OPEN
+from augury.storage.frame import Frame, View, frame_of, store
+from augury.storage.table import END, LEFT, RIGHT, START, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -79,7 +79,7 @@ class Candidate:
     per: OrderKey
 
 
-class ChoosingJoin(Join):
+class ChoosingJoin(JoinOperator):
     """A join that chooses while it looks, so that candidates need not be listed.
 
     For operators whose candidacy is decided by the pair alone (no absence, no `per`), and whose parts are one row each.
@@ -144,7 +144,9 @@ class Choose(Chooser):
 
     kind = "policy"
 
-    def __init__(self, circuit: Circuit, rows: View, out: View, rule: str, *, policy: Policy, join: Join) -> None:
+    def __init__(
+        self, circuit: Circuit, rows: View, out: View, rule: str, *, policy: Policy, join: JoinOperator
+    ) -> None:
         self.policy, self.join = policy, join
         super().__init__(circuit, (rows,), out, rule)
         self.clear()
@@ -225,7 +227,7 @@ class Choose(Chooser):
         self.decide([], candidates)
 
 
-class Agree(Map):
+class Agree(MapOperator):
     """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
 
     def __init__(
@@ -235,7 +237,7 @@ class Agree(Map):
         out: View,
         rule: str,
         *,
-        join: Join,
+        join: JoinOperator,
         shared: tuple[str, ...],
         where: tuple[Condition, ...],
         gap: bool,

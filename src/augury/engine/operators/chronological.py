@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from augury.columns.frame import Frame, store
-from augury.columns.table import END, LEFT, RIGHT, START
+from augury.core.jit import Array
+from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
-from augury.jit import Array
-from augury.model import OrderKey
-from augury.optimiser.implied_bounds import FAR
+from augury.planner.implied_bounds import FAR
+from augury.storage.frame import Frame, store
+from augury.storage.table import END, LEFT, RIGHT, START
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
@@ -67,7 +67,7 @@ class _Greatest:
         return isinstance(other, _Greatest) and self.value == other.value
 
 
-class _Group:
+class _KeyGroup:
     """The parts with one key: left ones that are free, by start, and right ones in the order of events."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Chronological(ChoosingJoin):
         return op == "SEQ"  # the right part is always the later one
 
     def clear(self) -> None:
-        self.groups: dict[tuple[int, ...], _Group] = {}
+        self.groups: dict[tuple[int, ...], _KeyGroup] = {}
         self.pair_of: dict[int, int] = {}  # left part to right part
 
     def key(self, side: int, row: int) -> tuple[int, ...] | None:
@@ -147,7 +147,7 @@ class Chronological(ChoosingJoin):
     # Steps
 
     def step(self) -> None:
-        touched: dict[tuple[int, ...], _Group] = {}
+        touched: dict[tuple[int, ...], _KeyGroup] = {}
         for side in (0, 1):
             for row in self.losses(side).tolist():
                 self.leave(side, row, touched)
@@ -166,13 +166,13 @@ class Chronological(ChoosingJoin):
             store(frame, self.out)
 
     def _touch(
-        self, group: _Group, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _Group]
+        self, group: _KeyGroup, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _KeyGroup]
     ) -> None:
         if group.undecided is None or place < group.undecided:
             group.undecided = place
         touched[key] = group
 
-    def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _Group]) -> None:
+    def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
         key = self.key(side, row)
         if key is None or key not in self.groups:
             return
@@ -193,7 +193,7 @@ class Chronological(ChoosingJoin):
         self._drop(row, right)
         self._touch(group, self.place(1, right), key, touched)
 
-    def come(self, side: int, rows: Array, touched: dict[tuple[int, ...], _Group]) -> None:
+    def come(self, side: int, rows: Array, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
         data = self.inputs[side].table.data
         times = zip(rows.tolist(), data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
         for key, (row, start, end) in zip(self.keys_of(side, rows), times, strict=True):
@@ -201,7 +201,7 @@ class Chronological(ChoosingJoin):
                 continue
             group = self.groups.get(key)
             if group is None:
-                group = self.groups[key] = _Group()
+                group = self.groups[key] = _KeyGroup()
             place = self.placed(side, row, start, end)
             _insert(group.rights if side == 1 else group.free, place)
             if side == 1:
@@ -210,7 +210,7 @@ class Chronological(ChoosingJoin):
                 later = bisect_right(group.rights, end, key=lambda p: p.numbers[0])
                 self._touch(group, group.rights[later], key, touched)
 
-    def decide(self, group: _Group, pairs: list[tuple[int, int]], frames: list[Frame]) -> None:
+    def decide(self, group: _KeyGroup, pairs: list[tuple[int, int]], frames: list[Frame]) -> None:
         """Decides anew from a right part on; pairs that stay as they are are left alone, new ones are added to the lists."""
         assert group.undecided is not None
         rights = group.rights[bisect_left(group.rights, group.undecided) :]
@@ -238,7 +238,7 @@ class Chronological(ChoosingJoin):
                 else:
                     frames.append(frame)
 
-    def first(self, group: _Group, right: _Place) -> tuple[int, Frame | None]:
+    def first(self, group: _KeyGroup, right: _Place) -> tuple[int, Frame | None]:
         """Where the first free left part stands that is a candidate, -1 without any; and the rows of the pair, where more
         than times decides."""
         (end, start), free = right.numbers, group.free
@@ -319,7 +319,7 @@ class Chronological(ChoosingJoin):
                 key = self.key(side, row)
                 if key is None:
                     continue
-                group = self.groups.setdefault(key, _Group())
+                group = self.groups.setdefault(key, _KeyGroup())
                 if side == 1:
                     group.rights.append(self.place(1, row))
                 elif row not in self.pair_of:

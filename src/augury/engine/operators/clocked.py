@@ -9,13 +9,13 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.plan import INPUT
-from augury.columns.frame import LONGEST, View
-from augury.columns.table import END, START, Table
+from augury.core.errors import RunError
+from augury.core.jit import Array
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.engine.saved.forms import is_time
-from augury.errors import RunError
-from augury.jit import Array
+from augury.storage.frame import LONGEST, View
+from augury.storage.table import END, START, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

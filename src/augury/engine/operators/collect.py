@@ -11,11 +11,8 @@ import numpy as np
 from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
-from augury.columns.frame import LONGEST, Frame, View, frame_of, joined_frames
-from augury.columns.grouping import Slices, in_groups
-from augury.columns.kernels.pairs import probe_last, rows_with_last
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
-from augury.columns.unique import is_in, unique, unique_inverse
+from augury.core.jit import Array
+from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.held import Held
@@ -23,9 +20,12 @@ from augury.engine.operators.map import UNTIL
 from augury.engine.operators.members import occurrences
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
-from augury.jit import Array
-from augury.model import OrderKey
-from augury.optimiser.implied_bounds import Back
+from augury.planner.implied_bounds import Back
+from augury.storage.frame import LONGEST, Frame, View, frame_of, joined_frames
+from augury.storage.grouping import Slices, in_groups
+from augury.storage.kernels.pairs import probe_last, rows_with_last
+from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
+from augury.storage.unique import is_in, unique, unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -39,7 +39,7 @@ _PORTION = 1 << 15  # rows that are computed together
 _PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find far fewer
 
 
-class Collect(Windowed):
+class CollectOperator(Windowed):
     """For each row, and each value of what makes groups, the row with the group's variables and totals.
 
     A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
@@ -137,7 +137,7 @@ class Collect(Windowed):
         if self.copies:  # rows with other values are not copies
             codes = table.data[[*view.vars.values()], row]
             values = (tuple(self.circuit.tables.dictionary.canonical(codes).tolist()),)
-        while isinstance(maker := self.circuit.maker(table), Collect):
+        while isinstance(maker := self.circuit.maker(table), CollectOperator):
             row, table = int(table.data[LEFT, row]), maker.inputs[0].table
         return (self.circuit.parts(table, row), times, *values)
 

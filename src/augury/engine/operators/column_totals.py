@@ -11,14 +11,14 @@ import numpy as np
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
-from augury.columns.conditions import Context
-from augury.columns.dictionary import NULL, exact
-from augury.columns.grouping import Slices, in_groups
-from augury.columns.kernels.totals import interpolated, means, sort_groups, sums, variances
-from augury.columns.unique import unique_first_inverse, unique_inverse
-from augury.errors import RunError
-from augury.jit import Array
-from augury.model import Value, order_key
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.core.model import Value, order_key
+from augury.storage.conditions import Context
+from augury.storage.dictionary import NULL, exact
+from augury.storage.grouping import Slices, in_groups
+from augury.storage.kernels.totals import interpolated, means, sort_groups, sums, variances
+from augury.storage.unique import unique_first_inverse, unique_inverse
 
 _LARGE, _SMALL = 1e100, 1e-100  # floats between them are multiplied without loss
 _WHOLE = 2**53  # integers up to it are floats
@@ -27,7 +27,7 @@ _SAFE = 2**61  # two integers up to it can be added
 Found = tuple[Array, Array | None]  # for each group a code; and which are to be computed one by one, None where none is
 
 
-class Values:
+class MemberValues:
     """What an aggregate is given of each member: values as codes, or times that nobody has made codes of."""
 
     def __init__(self, context: Context, column: Array, unit: str = "") -> None:
@@ -37,8 +37,8 @@ class Values:
     def __len__(self) -> int:
         return len(self.column)
 
-    def take(self, members: Array) -> Values:
-        return Values(self.context, self.column[members], self.unit)
+    def take(self, members: Array) -> MemberValues:
+        return MemberValues(self.context, self.column[members], self.unit)
 
     def codes(self, members: Array) -> Array:
         """The codes of some."""
@@ -101,7 +101,7 @@ def _fits(x: Array) -> Array:
     return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
 
 
-def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping[Expr, Values | None]) -> Found:
+def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping[Expr, MemberValues | None]) -> Found:
     """An aggregate of all groups, given the values of its arguments by columns."""
     dictionary = context.dictionary
     hard = np.full(len(groups), NULL, np.int64), np.ones(len(groups), bool)
@@ -149,7 +149,7 @@ def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping
     return hard
 
 
-def at_place(function: str, more: Expr | None, values: Values, groups: Slices) -> Array | None:
+def at_place(function: str, more: Expr | None, values: MemberValues, groups: Slices) -> Array | None:
     """Of the first, the last or the n-th in the order of events."""
     at = groups.counts - 1 if function == "last" else np.zeros(len(groups), np.int64)
     if function == "nth":
@@ -162,7 +162,7 @@ def at_place(function: str, more: Expr | None, values: Values, groups: Slices) -
     return codes
 
 
-def _computed(context: Context, function: str, values: Values, groups: Slices, percent: Fraction) -> Found:
+def _computed(context: Context, function: str, values: MemberValues, groups: Slices, percent: Fraction) -> Found:
     """An aggregate of numbers, rounded once."""
     x, floats, hard = values.numbers
     codes, some = np.full(len(groups), NULL, np.int64), groups.some
@@ -224,7 +224,7 @@ def _percent(expr: Expr | None) -> Fraction | None:
 # Of all values
 
 
-def extreme(values: Values, by: Values, groups: Slices, greatest: bool) -> Array:
+def extreme(values: MemberValues, by: MemberValues, groups: Slices, greatest: bool) -> Array:
     """Of each group the value of the first member with the greatest or least of another value."""
     codes, some = np.full(len(groups), NULL, np.int64), groups.some
     reduce = np.maximum if greatest else np.minimum
@@ -238,7 +238,7 @@ def extreme(values: Values, by: Values, groups: Slices, greatest: bool) -> Array
     return codes
 
 
-def best(values: Values, by: Values, groups: Slices, greatest: bool) -> Array:
+def best(values: MemberValues, by: MemberValues, groups: Slices, greatest: bool) -> Array:
     """The same among members whose other value is not null."""
     keep = np.flatnonzero(~by.null)
     if not len(keep):
@@ -246,7 +246,7 @@ def best(values: Values, by: Values, groups: Slices, greatest: bool) -> Array:
     return extreme(values.take(keep), by.take(keep), groups.where(~by.null), greatest)
 
 
-def mode(values: Values, groups: Slices) -> Array:
+def mode(values: MemberValues, groups: Slices) -> Array:
     """The most frequent value of each group; of several, the least."""
     order, first = in_groups([groups.owner, values.keys])
     sizes = np.diff(np.r_[first, len(order)])
@@ -259,7 +259,7 @@ def mode(values: Values, groups: Slices) -> Array:
     return extreme(candidates, candidates, few, greatest=False)
 
 
-def tested(values: Values, groups: Slices, any_: bool) -> Found:
+def tested(values: MemberValues, groups: Slices, any_: bool) -> Found:
     """Whether one member, or each, is true; groups with something else are unsure."""
     no, yes = values.dictionary.encode_all((False, True)).tolist()
     codes, unsure = np.full(len(groups), NULL, np.int64), np.zeros(len(groups), bool)

@@ -10,20 +10,20 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
-from augury.clock import Timestamp
-from augury.columns.conditions import Context
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import LONGEST, Frame, View, frame_of
-from augury.columns.kernels.links import fall
-from augury.columns.kernels.sets import first_supports, forget, hashes, refill, support
-from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
-from augury.columns.unique import unique
+from augury.core.clock import Timestamp
+from augury.core.jit import Array
+from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
-from augury.jit import Array
-from augury.model import Event, content_id
-from augury.optimiser.implied_bounds import FAR
+from augury.planner.implied_bounds import FAR
+from augury.storage.conditions import Context
+from augury.storage.dictionary import OPEN
+from augury.storage.frame import LONGEST, Frame, View, frame_of
+from augury.storage.kernels.links import fall
+from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
+from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
-from augury.algebra.sparql_algebra import Needs, needs, static_graphs
+from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
 from augury.algebra.terms import Var
-from augury.columns.column import Coded, Column, TextArray, some, values_of
-from augury.columns.frame import Frame, View
-from augury.columns.unique import is_in, unique
+from augury.core.errors import DataError
+from augury.core.jit import Array
+from augury.core.model import Iri
 from augury.engine.events import Events
-from augury.engine.operators.map import Map
-from augury.errors import DataError
-from augury.graphs.dataset import NO_DATASET, Dataset
-from augury.graphs.graph_texts import ReadAhead, Triples, read
+from augury.engine.operators.map import MapOperator
+from augury.graphs.dataset import NO_DATASET, GraphDataset
+from augury.graphs.graph_texts import EventTriples, ReadAhead, read
 from augury.graphs.match import EventGraph
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import Solving
-from augury.jit import Array
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.language.spaseq.sparql_parser import read_pattern
-from augury.model import Iri
 from augury.queries.coded_terms import CodedTerms, coded_terms
+from augury.storage.column import Coded, Column, TextArray, some, values_of
+from augury.storage.frame import Frame, View
+from augury.storage.unique import is_in, unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -36,13 +36,13 @@ class GraphTexts:
     """The graphs of a table of events: read once for all patterns that are asked of them, with what any of these needs."""
 
     def __init__(self) -> None:
-        self.needs = Needs()
-        self._last: tuple[CodedTerms, Needs, Array, Triples] | None = None
+        self.needs = TripleNeeds()
+        self._last: tuple[CodedTerms, TripleNeeds, Array, EventTriples] | None = None
 
     def forget(self) -> None:
         self._last = None
 
-    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], Triples]) -> Triples:
+    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
         """The triples of the events of some rows: those that were read last, or read anew."""
         last = self._last
         if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):
@@ -50,7 +50,7 @@ class GraphTexts:
         return last[3]
 
 
-class Solve(Map):
+class Solve(MapOperator):
     """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
 
     kind = "graph"
@@ -63,7 +63,7 @@ class Solve(Map):
         inside = list(static_graphs(self.pattern))
         self.named = [name for name in inside if isinstance(name, Iri)]
         self.reads_graphs = bool(inside)
-        self._known: tuple[CodedTerms, Dataset] | None = None
+        self._known: tuple[CodedTerms, GraphDataset] | None = None
         super().__init__(circuit, source, out, rule)
 
     def mapped(self, frame: Frame) -> Frame:
@@ -89,23 +89,23 @@ class Solve(Map):
         super().rebuild()
         self.texts.forget()  # rows may have other numbers now
 
-    def _read(self, frame: Frame, coded: CodedTerms) -> Triples:
+    def _read(self, frame: Frame, coded: CodedTerms) -> EventTriples:
         """The triples of events that some pattern may need: as they were read when they came, or else read now."""
         columns = self._columns(frame)
         ahead = [self._ahead(column) for column in columns]
         if all(ahead):
-            return Triples.joined([coded.renumbered(some, read.terms) for some, read in filter(None, ahead)])
+            return EventTriples.joined([coded.renumbered(some, read.terms) for some, read in filter(None, ahead)])
         given = [value for column in columns for value in values_of(column)]
         for number, text in enumerate(given):
             if not isinstance(text, str):
                 raise DataError(f"the graph of event {self._name(frame, number)} is no text")
-        found = read(given, coded.terms, self.texts.needs, _Names(self, frame))
+        found = read(given, coded.terms, self.texts.needs, _EventIds(self, frame))
         for wrong in found.malformed:
             line = f", line {wrong.line}" if wrong.line else ""
             raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
         return found.triples
 
-    def _ahead(self, column: Column) -> tuple[Triples, ReadAhead] | None:
+    def _ahead(self, column: Column) -> tuple[EventTriples, ReadAhead] | None:
         """The triples of texts that were read when they came, if that has all that is needed."""
         values = column.values if isinstance(column, Coded) else None
         if not isinstance(values, TextArray) or values.read is None or not self.texts.needs <= values.read.needs:
@@ -126,7 +126,7 @@ class Solve(Map):
         place = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
         return [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
 
-    def _dataset(self) -> Dataset:
+    def _dataset(self) -> GraphDataset:
         """The static graphs that the pattern may read, with all their triples."""
         if not self.reads_graphs:
             return NO_DATASET
@@ -135,7 +135,7 @@ class Solve(Map):
             self._known = (coded, self._graphs(coded.terms))
         return self._known[1]
 
-    def _graphs(self, terms: Terms) -> Dataset:
+    def _graphs(self, terms: Terms) -> GraphDataset:
         tables = [table for table in self.circuit.facts.tables if table.name == STATIC_TRIPLES]
         columns = [[_numbers(table.columns[i], terms) for table in tables] for i in range(4)]
         graph, *triples = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
@@ -145,7 +145,7 @@ class Solve(Map):
         everywhere = np.flatnonzero(graph < 0)
         rows = np.concatenate([np.flatnonzero(is_in(graph, names)), *(everywhere for _ in names)])
         owner = np.concatenate([graph[is_in(graph, names)], np.repeat(names, len(everywhere))])
-        return Dataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
+        return GraphDataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
 
     def _name(self, frame: Frame, number: int) -> str:
         ((table, row),) = self.circuit.parts(self.inputs[0].table, int(frame.left[number]))
@@ -161,7 +161,7 @@ def _numbers(column: Column, terms: Terms) -> Array:
     return numbers[:-1] if index is None else numbers[index]
 
 
-class _Names(Sequence[str]):
+class _EventIds(Sequence[str]):
     """The ids of events, each found when it is asked for: only blank nodes need them."""
 
     def __init__(self, operator: Solve, frame: Frame) -> None:

@@ -10,20 +10,20 @@ import numpy as np
 from augury.algebra.aggregates import ORDER_FREE
 from augury.algebra.nodes import Collect, Holds, Total, condition_labels
 from augury.algebra.terms import Aggregate, Build, Expr, Var, is_pair, labels, variables
-from augury.columns.conditions import named
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View
-from augury.columns.grouping import Slices, in_groups
-from augury.columns.table import END, NONE, RANK, START, Table
-from augury.engine.operators.column_totals import Values, aggregated, code_of
+from augury.core.jit import Array
+from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
-from augury.jit import Array
+from augury.storage.conditions import named
+from augury.storage.dictionary import OPEN
+from augury.storage.frame import Frame, View
+from augury.storage.grouping import Slices, in_groups
+from augury.storage.table import END, NONE, RANK, START, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 Bounds = Callable[[Array], tuple[Array, Array]]  # when windows begin and end, by their numbers
-Given = Mapping[Expr, Values | None]  # what aggregates are given; None where that is not said column by column
+Given = Mapping[Expr, MemberValues | None]  # what aggregates are given; None where that is not said column by column
 _SIMPLE = ("count", "sum", "avg", "min", "max")
 
 
@@ -90,7 +90,7 @@ class Totals:
         """What aggregates are given, by their arguments."""
         if self._given[0] is frame:
             return self._given[1]
-        found: dict[Expr, Values | None] = {}
+        found: dict[Expr, MemberValues | None] = {}
         for total in self.collect.totals:
             for arg in total.aggregate.args:
                 for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
@@ -99,15 +99,15 @@ class Totals:
         self._given = (frame, found)
         return found
 
-    def values(self, expr: Expr, frame: Frame) -> Values | None:
+    def values(self, expr: Expr, frame: Frame) -> MemberValues | None:
         """What an argument is for each row; None where that is not said column by column."""
         context = self.circuit.context
         context.scalars.rule, context.name_events = self.rule, None
         codes = context.codes(expr, frame)
         if codes is not None:
-            return None if (codes == OPEN).any() else Values(context, codes)
+            return None if (codes == OPEN).any() else MemberValues(context, codes)
         timely = context.vector(expr, frame)
-        return None if timely is None or timely[0] == "n" else Values(context, timely[1], timely[0])
+        return None if timely is None or timely[0] == "n" else MemberValues(context, timely[1], timely[0])
 
     def _one_by_one(self, frame: Frame, members: range) -> dict[str, int] | None:
         """The totals of one group as codes; None where there are none, which is reported."""
@@ -127,7 +127,7 @@ class Totals:
         return found
 
 
-class Groups:
+class RowGroups:
     """Groups of rows: the window of each, its values, and where its members begin among all, if they are listed."""
 
     def __init__(
@@ -156,11 +156,11 @@ class WindowTotals(Totals):
     def names(self) -> tuple[str, ...]:
         return (*self.collect.by, *(total.name for total in self.collect.totals))
 
-    def of_rows(self, rows: Array, window: Array, bounds: Bounds) -> Groups:
+    def of_rows(self, rows: Array, window: Array, bounds: Bounds) -> RowGroups:
         """The groups of rows in windows: a row stands once for each window that it lies in."""
         frame, groups = self._in_windows(rows, window, bounds) if len(rows) else (None, Slices(NONE))
         if frame is None or not len(frame):
-            return Groups(NONE, dict.fromkeys(self.names, NONE), NONE, np.zeros(1, np.int64), NONE)
+            return RowGroups(NONE, dict.fromkeys(self.names, NONE), NONE, np.zeros(1, np.int64), NONE)
         if not self.in_any_order(frame, groups):
             order = self.order(frame, groups, self.view.table, frame.left)
             frame = frame if order is None else frame.take(order)
@@ -168,7 +168,7 @@ class WindowTotals(Totals):
         first = groups.starts
         columns = {**{v: frame.vars[v][first] for v in self.collect.by}, **found}
         rank = np.maximum.reduceat(frame.rank, first) if len(first) else NONE
-        return Groups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
+        return RowGroups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
 
     def _in_windows(self, rows: Array, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
         """Rows that are collected, in groups; on the right the places that they were given in."""

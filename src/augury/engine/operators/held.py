@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.grouping import spread
-from augury.columns.table import grown
+from augury.core.jit import Array
 from augury.engine.saved import check_numbers, require, unragged
-from augury.jit import Array
+from augury.storage.grouping import spread
+from augury.storage.table import grown
 
 
 class Held:

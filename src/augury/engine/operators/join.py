@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
-from augury.columns.frame import Frame, View, store
-from augury.columns.guard import foresee
-from augury.columns.kernels.pairs import copy_pairs, latest_start, probe
-from augury.columns.table import END, RANK, START, Latest
-from augury.engine.operators.base import Waiting
+from augury.core.jit import Array
+from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
-from augury.jit import Array
-from augury.optimiser.implied_bounds import FAR, BoundsFor
+from augury.planner.implied_bounds import FAR, BoundsFor
+from augury.storage.frame import Frame, View, store
+from augury.storage.guard import foresee
+from augury.storage.kernels.pairs import copy_pairs, latest_start, probe
+from augury.storage.table import END, RANK, START, Latest
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
-    from augury.optimiser.implied_bounds import Relation
+    from augury.planner.implied_bounds import JoinBounds
 
 _SPAN = np.array([START, END, START, END], np.int64)  # from where partners are within reach
 GAP = "#gap"  # the label of what lies between the two parts: from after the left one to before the right one
 
 
-class Join(Pairing):
+class JoinOperator(Pairing):
     """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet the right ones that were there, new right rows all left ones.
 
     `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be; `shared` are the
@@ -46,7 +46,7 @@ class Join(Pairing):
         *,
         keys: tuple[str, ...],
         shared: tuple[str, ...],
-        relation: Relation,
+        relation: JoinBounds,
         where: tuple[Condition, ...],
         gap: bool,
         nodes: tuple[Node, Node],
@@ -176,7 +176,7 @@ class Join(Pairing):
             self.keep(pairs)
             foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
 
-    def within_reach(self, rows: Array, side: int, limit: int, relation: Relation) -> Array:
+    def within_reach(self, rows: Array, side: int, limit: int, relation: JoinBounds) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
 
         In order, what comes first finds nothing of what comes after it, and need not look.
@@ -186,7 +186,7 @@ class Join(Pairing):
         return rows[least <= self.latest[1 - side].before(limit)]
 
     def pairs(
-        self, rows: Array, side: int, limit: int, most: int = -1, relation: Relation | None = None
+        self, rows: Array, side: int, limit: int, most: int = -1, relation: JoinBounds | None = None
     ) -> Iterator[tuple[int, Array]]:
         """Pairs (left, right) by key and time, with rows of the other side before `limit`, in portions: see `portions`."""
         relation, mine = relation or self.relation, self.inputs[side].table
@@ -210,7 +210,7 @@ class Join(Pairing):
         self.circuit.context.name_events = self.name_events
         store(self.circuit.context.select(self.where, frame, self.rule), out)
 
-    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
         for side in (0, 1):
             view, table = self.inputs[side], self.inputs[side].table
             rows = np.arange(table.mark if new else 0, table.n)
@@ -226,7 +226,7 @@ class Join(Pairing):
             for row, until in zip(rows.tolist(), last.tolist(), strict=True):
                 binding = {v: int(table.data[f, row]) for v, f in view.vars.items()}
                 done = self.circuit.parts(table, row)
-                yield Waiting(done, self.nodes[1 - side], None if until >= FAR else until, binding)
+                yield PartialMatch(done, self.nodes[1 - side], None if until >= FAR else until, binding)
 
     # How long a row waits for partners
 

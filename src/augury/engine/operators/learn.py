@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.columns.frame import View
-from augury.columns.table import END, Table
+from augury.core.jit import Array
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
-from augury.jit import Array
+from augury.storage.frame import View
+from augury.storage.table import END, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

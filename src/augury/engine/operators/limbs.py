@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.jit import Array
+from augury.core.jit import Array
 
 BITS = 40
 _SHIFT = float(1 << BITS)

@@ -8,13 +8,13 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Unfold
 from augury.algebra.terms import Expr
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame, View, frame_of, store
-from augury.columns.table import END, FIELDS, LEFT, START
-from augury.columns.unique import unique_first_inverse
+from augury.core.jit import Array
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
-from augury.jit import Array
+from augury.storage.dictionary import OPEN
+from augury.storage.frame import Frame, View, frame_of, store
+from augury.storage.table import END, FIELDS, LEFT, START
+from augury.storage.unique import unique_first_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 UNTIL = "#until"  # the label of the time up to which `last n` collects; it reaches back without end
 
 
-class Map(Operator):
+class MapOperator(Operator):
     """`p(t1, …, tn)`: occurrences of p whose arguments match; `P WHERE c`: those of P for which c holds.
 
     `labels` are names for the occurrence itself; `longest` is a window on it; it starts later than `after`.
@@ -99,7 +99,7 @@ class Map(Operator):
         return context.select(self.where, frame, self.rule)
 
 
-class Unfolded(Map):
+class Unfolded(MapOperator):
     """A row for each item of a list of lists."""
 
     kind = "unfold"
@@ -119,7 +119,7 @@ class Unfolded(Map):
         return found
 
 
-class Union(Operator):
+class UnionOperator(Operator):
     """`P1 OR P2`: the rows of both."""
 
     kind = "or"
@@ -155,7 +155,7 @@ class Point(Operator):
         require(self.out.table.n <= 1, "rows where there is one")
 
 
-class Until(Map):
+class Until(MapOperator):
     """Adds the time up to which `last n` collects: the end of the labelled events and windows."""
 
     def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.dictionary import OPEN
-from augury.columns.frame import Frame
-from augury.columns.grouping import in_groups
-from augury.columns.ranks import Ordering, code_ranks
-from augury.columns.table import Table
-from augury.columns.unique import unique, unique_inverse
+from augury.core.jit import Array
 from augury.engine.event_order import row_ranks, same_events
-from augury.jit import Array
+from augury.storage.dictionary import OPEN
+from augury.storage.frame import Frame
+from augury.storage.grouping import in_groups
+from augury.storage.ranks import Ordering, code_ranks
+from augury.storage.table import Table
+from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

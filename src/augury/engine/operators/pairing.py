@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.table import Index, Table
+from augury.core.jit import Array, Kernel
 from augury.engine.operators.base import Operator
-from augury.jit import Array, Kernel
+from augury.storage.table import Index, Table
 
 _PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
 

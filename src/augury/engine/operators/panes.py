@@ -11,15 +11,15 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
-from augury.columns.frame import View
-from augury.columns.grouping import spread
-from augury.columns.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
-from augury.columns.unique import unique, unique_inverse
+from augury.core.jit import Array
 from augury.engine.operators.base import Operator, Part, Ways
-from augury.engine.operators.group_totals import Groups, WindowTotals
+from augury.engine.operators.group_totals import RowGroups, WindowTotals
 from augury.engine.operators.held import Held
 from augury.engine.operators.partial_totals import PartialTotals, Share
-from augury.jit import Array
+from augury.storage.frame import View
+from augury.storage.grouping import spread
+from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
+from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -183,7 +183,7 @@ class Panes(Operator):
         self.touched += len(every)
         self.give(numbers, self.totals.of_rows(every, window, self.bounds))
 
-    def added_up(self, numbers: Sequence[int]) -> Groups | None:
+    def added_up(self, numbers: Sequence[int]) -> RowGroups | None:
         """Windows made of panes that are added up; None where that cannot be."""
         assert self.adding is not None
         if not numbers or any(number in self.across for number in numbers):
@@ -208,7 +208,7 @@ class Panes(Operator):
             self.partials |= found
         panes = [p for p in panes if p in self.partials]
         if not panes:
-            return Groups(_NONE, dict.fromkeys(self.totals.names, _NONE), _NONE, None, _NONE)
+            return RowGroups(_NONE, dict.fromkeys(self.totals.names, _NONE), _NONE, None, _NONE)
         every = np.array(numbers, np.int64)
         first = every * self.per_hop
         partials = [self.partials[p] for p in panes]
@@ -218,7 +218,7 @@ class Panes(Operator):
         if added is None:
             return None
         window, columns, rank = added
-        return Groups(window, columns, rank, None, _NONE)
+        return RowGroups(window, columns, rank, None, _NONE)
 
     def bounds(self, numbers: Array) -> tuple[Array, Array]:
         """When windows begin and end."""
@@ -230,7 +230,7 @@ class Panes(Operator):
         begin, end = (np.array([b[i] for b in both], np.int64)[place] for i in (0, 1))
         return begin, end
 
-    def give(self, numbers: Sequence[int], groups: Groups) -> None:
+    def give(self, numbers: Sequence[int], groups: RowGroups) -> None:
         """Rows for groups, window by window; rows that are as before stay."""
         table, window = self.out.table, groups.window
         given = np.empty((table.width, len(groups)), np.int64)
@@ -263,7 +263,7 @@ class Panes(Operator):
                 known, some = self.computed.get(number), rows[cuts[i] : cuts[i + 1]]
                 self.computed[number] = some if known is None else np.concatenate([known, some])
 
-    def new_ones(self, before: list[int], groups: Groups, given: Array) -> Array:
+    def new_ones(self, before: list[int], groups: RowGroups, given: Array) -> Array:
         """The groups that are new; rows of before that are no longer given are taken back."""
         table, fresh = self.out.table, np.ones(len(groups), bool)
         fields = [*range(FIELDS, table.width)]

@@ -14,11 +14,11 @@ import numpy as np
 
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import View
-from augury.columns.grouping import ascending, in_groups, spread
-from augury.columns.table import RANK
-from augury.jit import Array
+from augury.core.jit import Array
+from augury.storage.dictionary import NULL, OPEN
+from augury.storage.frame import View
+from augury.storage.grouping import ascending, in_groups, spread
+from augury.storage.table import RANK
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

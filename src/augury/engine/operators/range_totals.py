@@ -17,12 +17,8 @@ from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
-from augury.columns.dictionary import NULL
-from augury.columns.frame import Frame, View, frame_of
-from augury.columns.running_totals import RangeSummary, RunningTotals
-from augury.columns.table import RANK, Index, Table
-from augury.columns.unique import unique, unique_inverse
-from augury.engine.operators.column_totals import Values, to_even
+from augury.core.jit import Array
+from augury.engine.operators.column_totals import MemberValues, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
     in_limbs,
@@ -32,7 +28,11 @@ from augury.engine.operators.limbs import (
     sum_of_square_limbs,
 )
 from augury.engine.operators.members import in_order_of_events
-from augury.jit import Array
+from augury.storage.dictionary import NULL
+from augury.storage.frame import Frame, View, frame_of
+from augury.storage.running_totals import RangeSummary, RunningTotals
+from augury.storage.table import RANK, Index, Table
+from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -311,7 +311,7 @@ class RangeTotals:
         return codes, sure
 
 
-def _numbers(values: Values) -> tuple[Array, Array, Array]:
+def _numbers(values: MemberValues) -> tuple[Array, Array, Array]:
     """Values as numbers, which are floats, and which are no numbers; times count as integers."""
     if values.unit:
         none = np.zeros(len(values), bool)

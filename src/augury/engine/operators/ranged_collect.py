@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra import nodes
-from augury.columns.frame import View
-from augury.columns.table import END, LEFT, NONE, START
-from augury.columns.unique import unique_inverse
+from augury.core.jit import Array
 from augury.engine.operators.base import Operator
-from augury.engine.operators.collect import Collect
+from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.range_totals import RangeTotals, adds_up
-from augury.jit import Array
+from augury.storage.frame import View
+from augury.storage.table import END, LEFT, NONE, START
+from augury.storage.unique import unique_inverse
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FEW = 32
 
 
-class RangedCollect(Collect):
+class RangedCollect(CollectOperator):
     """Each row with the totals of its window, which are differences of running totals.
 
     `m(K, sum(V)) <- o: a(K), w: extend_backward(o, 1h), while w: collect b(K, V).`

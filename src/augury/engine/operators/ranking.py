@@ -9,13 +9,13 @@ import numpy as np
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
-from augury.columns.frame import LONGEST, View, frame_of, store
-from augury.columns.grouping import in_groups
-from augury.columns.table import LEFT
+from augury.core.jit import Array
+from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
-from augury.jit import Array
-from augury.model import OrderKey, order_key
+from augury.storage.frame import LONGEST, View, frame_of, store
+from augury.storage.grouping import in_groups
+from augury.storage.table import LEFT
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, store
-from augury.columns.ranks import code_ranks
-from augury.columns.table import END, LEFT, NONE, RIGHT, START
-from augury.columns.unique import is_in, unique
+from augury.core.jit import Array
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
-from augury.jit import Array
-from augury.optimiser.implied_bounds import Relation
+from augury.planner.implied_bounds import JoinBounds
+from augury.storage.dictionary import NULL, OPEN
+from augury.storage.frame import Frame, store
+from augury.storage.ranks import code_ranks
+from augury.storage.table import END, LEFT, NONE, RIGHT, START
+from augury.storage.unique import is_in, unique
 
 _LOOKS = (2, 16, 256, -1)  # how many candidates a part looks at, while it has found none
 
@@ -31,8 +31,8 @@ class Recent(ChoosingJoin):
         super().__init__(*args, **options)
         bounds, reach = self.relation.bounds, self.relation.reach
         # An earlier part ends no later than the one that decides, a later one no earlier.
-        self.earlier = Relation(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
-        self.after = Relation(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
+        self.earlier = JoinBounds(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
+        self.after = JoinBounds(bounds, tuple(np.array([r[0], max(r[1], 0), r[2], r[3]]) for r in reach))  # type: ignore[arg-type]
 
     def step(self) -> None:
         undecided_of: list[list[Array]] = [[], []]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.frame import View, frame_of, store
-from augury.columns.table import END
-from augury.engine.operators.map import Map
+from augury.engine.operators.map import MapOperator
+from augury.storage.frame import View, frame_of, store
+from augury.storage.table import END
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 
-class Settled(Map):
+class Settled(MapOperator):
     """The rows that the clock has reached: what must stay away up to their ends has stayed away.
 
     An event that ends before that, as the answer of a query with an absence at its end, is there no sooner.

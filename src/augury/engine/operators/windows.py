@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.frame import Frame, View
-from augury.columns.kernels.pairs import probe
-from augury.columns.table import END, LEFT, RANK, START, Index, Table
+from augury.core.jit import Array
 from augury.engine.operators.pairing import Pairing
-from augury.jit import Array
-from augury.optimiser.implied_bounds import FAR, Back
+from augury.planner.implied_bounds import FAR, Back
+from augury.storage.frame import Frame, View
+from augury.storage.kernels.pairs import probe
+from augury.storage.table import END, LEFT, RANK, START, Index, Table
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from augury.engine.saved.reading import Reader
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.engine.saved.reading import SnapshotReader
 from augury.engine.saved.unsound import Unsound, not_whole, other_version, require
 from augury.engine.saved.writing import DTYPES, Writer
-from augury.errors import RunError
-from augury.jit import Array
 
 MAGIC = b"\x89augury\n"
 FORMAT = 6
@@ -44,7 +44,7 @@ _OLD = (
 
 
 @dataclass(frozen=True)
-class Head:
+class SnapshotHeader:
     """Of what something is the state: what kind of thing, taken with which version of Augury, and more by name."""
 
     kind: str
@@ -84,12 +84,12 @@ def packed(kind: str, state: Any, **about: str) -> bytes:
     return b"".join(pieces(kind, state, **about))
 
 
-def unpacked(kind: str, data: Any) -> tuple[Head, Any]:
+def unpacked(kind: str, data: Any) -> tuple[SnapshotHeader, Any]:
     """What was saved; raises SnapshotError where anything about the bytes is wrong."""
     described, parts = _opened(kind, data)
     try:
-        head = Head(kind, str(described["augury"]), dict(described["about"]))
-        reader = Reader(parts)
+        head = SnapshotHeader(kind, str(described["augury"]), dict(described["about"]))
+        reader = SnapshotReader(parts)
         state = reader.value(described["state"])
         require(reader.done, "it has parts that nothing asks for")
     except Unsound as error:

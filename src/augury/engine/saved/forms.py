@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from augury.clock import Clock, Duration, Timestamp
-from augury.columns.column import Coded
+from augury.core.clock import Clock, Duration, Timestamp
+from augury.core.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
+from augury.core.time_units import TIME_UNITS
 from augury.engine.saved.unsound import require
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement, StatementTable
-from augury.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
-from augury.time_units import TIME_UNITS
+from augury.storage.column import Coded
 
 _PLAIN = {type(None), bool, int, float, str, Timestamp, Duration, Iri}
 _NESTED = {Term, tuple}

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.jit import Array
 from augury.engine.saved.forms import FORM_NAMED, Form, are_values, coded
 from augury.engine.saved.unsound import Unsound, require
 from augury.engine.saved.writing import DTYPES
-from augury.jit import Array
 
 _NAMED = {name: dtype for dtype, name in DTYPES.items()}
 
 
-class Reader:
+class SnapshotReader:
     """Reads nodes, and takes the parts as it comes to them."""
 
     def __init__(self, parts: list[Array]) -> None:

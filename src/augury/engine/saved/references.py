@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.columns.unique import unique
+from augury.core.jit import Array
 from augury.engine.saved.unsound import require
-from augury.jit import Array
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.operators.base import Operator

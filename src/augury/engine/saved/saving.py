@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from augury.errors import DataError
+from augury.core.errors import DataError
 
 
 def write_file(path: str | Path, pieces: Iterable[bytes | memoryview]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.errors import SnapshotError
+from augury.core.errors import SnapshotError
 
 
 class Unsound(Exception):

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.column import Coded
+from augury.core.jit import Array
+from augury.core.model import MAX_INT, MIN_INT
 from augury.engine.saved.forms import FORM_OF
-from augury.jit import Array
-from augury.model import MAX_INT, MIN_INT
+from augury.storage.column import Coded
 
 # All that an array may hold, and how that is named. Never objects.
 DTYPES = {

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from augury.examples import Example, Found, Table
-from augury.model import Event
+from augury.core.model import Event
+from augury.examples import Example, ExampleResult, ExampleTable
 
 FIRST = np.datetime64("2008-01-01T00:00", "m")
 STEP = 30  # minutes between two readings of a station
@@ -80,7 +80,7 @@ def write(folder: Path, size: int) -> int:
     return int(table.num_rows)
 
 
-def tables(found: Found) -> list[Table]:
+def tables(found: ExampleResult) -> list[ExampleTable]:
     """The tables 2 and 3 of the paper, for our data, and the places."""
     read = Counter(pq.read_table(found.folder / "readings.parquet", columns=["station"])["station"].to_pylist())
     settled, warned = (Counter(e.args[0] for e in found.of(type)) for type in ("settling", "warning"))
@@ -90,17 +90,19 @@ def tables(found: Found) -> list[Table]:
         growing.setdefault((event.args[0], event.start), []).append(event)
     areas = list(growing.values())
     return [
-        Table(
+        ExampleTable(
             "By station",
             ("station", "readings", "settling", "warnings"),
             [(name, read[name], settled[name], warned[name]) for name in stations()],
         ),
-        Table(
+        ExampleTable(
             f"Areas: {len(areas):,}, with all stations that had a warning in them",
             ("area", "from", "to", "iterations"),
             [(_stations(several), *_span(found, several), several[-1].args[2]) for several in areas],
         ),
-        Table("Places affected", ("kind", "place", "times"), [(*key, times) for key, times in sorted(kinds.items())]),
+        ExampleTable(
+            "Places affected", ("kind", "place", "times"), [(*key, times) for key, times in sorted(kinds.items())]
+        ),
     ]
 
 
@@ -108,7 +110,7 @@ def _stations(area: list[Event]) -> str:
     return ", ".join(dict.fromkeys(str(name) for name in (area[0].args[0], *(event.args[1] for event in area))))
 
 
-def _span(found: Found, area: list[Event]) -> tuple[str, str]:
+def _span(found: ExampleResult, area: list[Event]) -> tuple[str, str]:
     return found.time(area[0].start), found.time(area[-1].end)
 
 

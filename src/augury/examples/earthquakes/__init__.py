@@ -7,7 +7,7 @@ from collections import Counter
 from importlib.resources import files
 from typing import Any
 
-from augury.examples import Example, Found, Table, lines_of
+from augury.examples import Example, ExampleResult, ExampleTable, lines_of
 
 
 def reports(count: int) -> list[dict[str, Any]]:
@@ -28,26 +28,26 @@ def reports(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(found: ExampleResult) -> list[ExampleTable]:
     followers = Counter(event.args[0] for event in found.of("aftershock"))
     shocks = sorted(found.of("main_shock"), key=lambda event: float(str(event.args[1])), reverse=True)
     return [
-        Table(
+        ExampleTable(
             f"Main shocks: {len(shocks)}, the strongest of them",
             ("at", "magnitude", "aftershocks", "place"),
             [(found.time(e.end), e.args[1], followers[e.args[0]], e.args[4]) for e in shocks],
         ),
-        Table(
+        ExampleTable(
             "Foreshocks: a stronger one came within three days",
             ("from", "to", "magnitude", "then", "place"),
             [(found.time(e.start), found.time(e.end), e.args[1], e.args[3], e.args[4]) for e in found.of("foreshock")],
         ),
-        Table(
+        ExampleTable(
             "Swarms: 15 or more within 10 km in six hours",
             ("from", "quakes", "strongest", "place"),
             [(found.time(e.start), *e.args[1:]) for e in found.of("swarm")],
         ),
-        Table(
+        ExampleTable(
             "Day by day",
             ("from", "quakes", "strongest", "place"),
             [(found.time(e.start), *e.args) for e in found.of("daily")],

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Build, Const, Expr, Var
-from augury.clock import Clock
-from augury.errors import RunError, counted, nearest
-from augury.model import Event, Term, Value, order_key
+from augury.core.clock import Clock
+from augury.core.errors import RunError, counted, nearest
+from augury.core.model import Event, Term, Value, order_key
 from augury.notation import read_event, read_fact
 
 

@@ -16,18 +16,18 @@ from typing import Any
 from augury.algebra import nodes as n
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan
-from augury.clock import Clock
-from augury.errors import RunError, counted
+from augury.core.clock import Clock
+from augury.core.errors import RunError, counted
+from augury.core.model import Event, Value
 from augury.explain.tree import Tree
 from augury.explain.why import Because, tree_as_json
 from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.search import Search, rank_of
-from augury.explain.why_not.words import Words
-from augury.meaning.occurrences import by_type
-from augury.meaning.static import Static
-from augury.model import Event, Value
+from augury.explain.why_not.words import MissWording
 from augury.notation import show_event
+from augury.reference.occurrences import by_type
+from augury.reference.static import Static
 
 HEADS = 20  # complete rows that are looked at for what fails after the body
 CAPPED = "there were too many pairs: only the latest rows were looked at"
@@ -67,7 +67,7 @@ def why_not(
     if seen:
         hint = f"ask why of {show_event(seen[-1], clock)}; to ask about another one give its arguments or its times"
         raise RunError(f"{atom.strip()} was detected", hint)
-    words, least = Words(plan, clock, scalars), min((e.end for e in standing), default=None)
+    words, least = MissWording(plan, clock, scalars), min((e.end for e in standing), default=None)
     world = partial(Nearby, scalars, static, by_type(standing), least=least, now=now)
     return [_of_rule(rule, asked, world(), words, now) for rule in able]
 
@@ -94,7 +94,7 @@ def misses_as_json(misses: Iterable[Miss], clock: Clock) -> list[dict[str, Any]]
     ]
 
 
-def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: Words, now: int) -> Miss:
+def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: MissWording, now: int) -> Miss:
     """The nearest partial match of one rule."""
     wanted: dict[str, Value] = {}
     world.scalars.rule = rule.label

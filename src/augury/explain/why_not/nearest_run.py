@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import agree
+from augury.core.model import Value, order_key, show_value
 from augury.explain.why_not.candidates import Nearby
-from augury.explain.why_not.words import Words
+from augury.explain.why_not.words import MissWording
 from augury.explain.wording import show_condition
-from augury.meaning.occurrences import Row
-from augury.meaning.runs import Match, Runs
-from augury.model import Value, order_key, show_value
+from augury.reference.occurrences import Row
+from augury.reference.runs import RunEvaluator, RunMatch
 
 MOST = 2_000  # partial runs that are looked at
-_NONE = Match({}, {})
+_NONE = RunMatch({}, {})
 
 
 class NearestRun:
     """Looks for the partial match of a run that came furthest."""
 
-    def __init__(self, world: Nearby, words: Words, run: n.Run) -> None:
+    def __init__(self, world: Nearby, words: MissWording, run: n.Run) -> None:
         self.world, self.words, self.run = world, words, run
-        self.runs = Runs(world, run)
+        self.runs = RunEvaluator(world, run)
         self.results = {result.name for result in run.results}
 
-    def found(self) -> tuple[Match, int, tuple[str, ...]]:
+    def found(self) -> tuple[RunMatch, int, tuple[str, ...]]:
         """The match, how many events it needs, and what failed; nothing failed where it is what is asked for."""
         level, seen = [_NONE], [_NONE]
         while level and len(seen) < MOST:
@@ -35,19 +35,19 @@ class NearestRun:
         failed = self._whole(best) if self._is_complete(best) else self._stopped(best)
         return best, len(best.events) + (0 if self._is_complete(best) else self._lacking(best)), tuple(failed)
 
-    def _reach(self, match: Match) -> tuple[int, int, int]:
+    def _reach(self, match: RunMatch) -> tuple[int, int, int]:
         """How far a match came. Of complete ones, one that is asked for is the best."""
         return len(match.events), len(match.counts), -len(self._whole(match)) if self._is_complete(match) else 0
 
-    def _further(self, match: Match) -> list[Match]:
+    def _further(self, match: RunMatch) -> list[RunMatch]:
         if self._is_complete(match):
             return []
         return [further for further in self.runs.steps(match) if self._is_asked_for(further)]
 
-    def _is_complete(self, match: Match) -> bool:
+    def _is_complete(self, match: RunMatch) -> bool:
         return len(match.counts) == len(self.run.parts) and bool(match.events)
 
-    def _is_asked_for(self, match: Match) -> bool:
+    def _is_asked_for(self, match: RunMatch) -> bool:
         """Whether it agrees with what is asked, results aside: those are told with their values."""
         if len(match.counts) == len(self.run.parts) and not match.events:
             return False
@@ -57,13 +57,13 @@ class NearestRun:
         asked = {v: x for v, x in self.world.wanted.items() if v in match.binding and v not in self.results}
         return all(order_key(match.binding[v]) == order_key(x) for v, x in asked.items())
 
-    def _lacking(self, match: Match) -> int:
+    def _lacking(self, match: RunMatch) -> int:
         """How many more events it needs at least."""
         number = len(match.counts)
         here = self.run.parts[number].least - len(match.iterations) if number < len(self.run.parts) else 0
         return max(1, max(0, here) + sum(part.least for part in self.run.parts[number + 1 :]))
 
-    def _whole(self, match: Match) -> list[str]:
+    def _whole(self, match: RunMatch) -> list[str]:
         """What keeps a complete match from being an answer."""
         row = Row(match.start, match.end, match.binding, match.labels, match.events)
         failed = self.words.windows(self.run.windows, row)
@@ -79,14 +79,14 @@ class NearestRun:
             failed.append(self._not_chosen(match))
         return failed
 
-    def _not_chosen(self, match: Match) -> str:
+    def _not_chosen(self, match: RunMatch) -> str:
         first = match.events[0].id
         other = next((row for row in self.world.rows(self.run) if row.parts[0].id == first), None)
         if other is not None:
             return f"{self.run.which} took {self.words.row(other)} instead"
         return "SKIP passed over it: it starts before it may, after the one that was taken"
 
-    def _stopped(self, match: Match) -> list[str]:
+    def _stopped(self, match: RunMatch) -> list[str]:
         """Why a partial match did not go on."""
         part = self.run.parts[len(match.counts)]
         count = len(match.iterations)
@@ -102,11 +102,11 @@ class NearestRun:
             else [*failed, self._no_next(match, part)]
         )
 
-    def _after(self, match: Match, part: n.Part) -> list[str]:
+    def _after(self, match: RunMatch, part: n.RunPart) -> list[str]:
         """The conditions on the whole repetition that fail."""
         return [f"`{show_condition(c)}`: {self.words.values(c, row)}" for c, row in self.runs.failed_after(match, part)]
 
-    def _no_next(self, match: Match, part: n.Part) -> str:
+    def _no_next(self, match: RunMatch, part: n.RunPart) -> str:
         after = f" after {self.words.clock.show(match.end)}" if match.events else ""
         later = [r for r in self.world.rows(part.input) if not match.events or match.end < r.start]
         joining = [r for r in later if agree(match.binding, _shared(r, part)) is not None and self.world.fits(r)]
@@ -121,5 +121,5 @@ class NearestRun:
         return f"no {self.words.pattern(part.input, {**self.world.wanted, **match.binding})}{after}"
 
 
-def _shared(row: Row, part: n.Part) -> dict[str, Value]:
+def _shared(row: Row, part: n.RunPart) -> dict[str, Value]:
     return {v: x for v, x in row.binding.items() if v not in part.own}

@@ -12,13 +12,13 @@ from augury.algebra.matching import Named, agree
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.relations import OPERATORS, holds
 from augury.algebra.scalar import RowError
+from augury.core.model import Event, OrderKey, order_key
 from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.nearest_run import NearestRun
-from augury.explain.why_not.words import Words, interval_of
-from augury.meaning.groups import Groups, cover
-from augury.meaning.occurrences import Row, distinct
-from augury.model import Event, OrderKey, order_key
+from augury.explain.why_not.words import MissWording, interval_of
+from augury.reference.groups import GroupEvaluator, cover
+from augury.reference.occurrences import Row, distinct
 
 BEAM = 200  # partial matches that a pattern offers, and of those with one end
 FEW = 4
@@ -27,7 +27,7 @@ BRANCHES = 50  # ways in which conditions may bind
 
 
 @dataclass(frozen=True)
-class Near:
+class NearMiss:
     """A partial match: what there is of it, how many events it needs, and what failed."""
 
     row: Row
@@ -48,51 +48,51 @@ class Near:
         """Every event is there, so that its interval is known."""
         return len(self.row.parts) == self.needs
 
-    def but(self, *failed: str) -> Near:
+    def but(self, *failed: str) -> NearMiss:
         """With more failures. A condition that failed below, too, is said once, as it failed last."""
         lines = {line.partition("`: ")[0] if line.startswith("`") else line: line for line in (*self.failed, *failed)}
         return replace(self, failed=tuple(lines.values()))
 
 
-def rank_of(near: Near) -> OrderKey:
+def rank_of(near: NearMiss) -> OrderKey:
     return near.rank
 
 
 class Search:
     """Finds the best partial matches of patterns, bottom-up."""
 
-    def __init__(self, world: Nearby, words: Words) -> None:
+    def __init__(self, world: Nearby, words: MissWording) -> None:
         self.world, self.words = world, words
-        self._known: dict[int, list[Near]] = {}
+        self._known: dict[int, list[NearMiss]] = {}
         self._bound: dict[int, set[str]] = {}
 
-    def best(self, node: n.Node) -> list[Near]:
+    def best(self, node: n.Node) -> list[NearMiss]:
         """The partial matches that a pattern offers, the best one last; complete ones have no failures."""
         if id(node) not in self._known:
             self._known[id(node)] = self._ranked(self.world.fitting(node), self._partial(node))
         return self._known[id(node)]
 
-    def _ranked(self, whole: Iterable[Row], partial: Iterable[Near]) -> list[Near]:
+    def _ranked(self, whole: Iterable[Row], partial: Iterable[NearMiss]) -> list[NearMiss]:
         """Each row once, the best last. Where there are too many, few for each end: what follows may need an earlier one."""
-        seeded = [Near(row.bind({**self.world.wanted, **row.binding}), len(row.parts)) for row in whole]
+        seeded = [NearMiss(row.bind({**self.world.wanted, **row.binding}), len(row.parts)) for row in whole]
         ranked = sorted([*seeded, *partial], key=rank_of, reverse=True)
-        by_row: dict[OrderKey, Near] = {}
+        by_row: dict[OrderKey, NearMiss] = {}
         for near in ranked:
             times = () if near.row.parts else interval_of(near.row)
             by_row.setdefault((tuple(p.id for p in near.row.parts), near.row.bound, times), near)
         kept = list(by_row.values())
         if len(kept) > BEAM:
             self.world.capped = True
-            by_end: dict[tuple[int, int], list[Near]] = {}
+            by_end: dict[tuple[int, int], list[NearMiss]] = {}
             for near in kept:
                 by_end.setdefault((near.row.end, len(near.row.parts)), []).append(near)
             kept = [near for level in by_end.values() for near in level[:FEW]]
         return kept[:BEAM][::-1]
 
-    def _partial(self, node: n.Node) -> Iterable[Near]:
+    def _partial(self, node: n.Node) -> Iterable[NearMiss]:
         match node:
             case n.Scan() | n.Instant() | n.Every():
-                blank = Near(Row(0, 0), 1)
+                blank = NearMiss(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
             case n.Graph() | n.Unfold():
                 return [] if self.world.rows(node) else self.best(node.input)
@@ -117,11 +117,11 @@ class Search:
             case _:
                 assert_never(node)
 
-    def _labelled(self, near: Near, label: str) -> Near:
+    def _labelled(self, near: NearMiss, label: str) -> NearMiss:
         named = {label: Named(near.row.start, near.row.end, near.row.parts)} if near.is_full else {}
         return replace(near, row=replace(near.row, labels={**near.row.labels, **named}))
 
-    def _repeated(self, node: n.Repeat) -> Iterator[Near]:
+    def _repeated(self, node: n.Repeat) -> Iterator[NearMiss]:
         """One more at each step, until no complete row is left."""
         step, rows = self.best(node.input)[-EACH:], self.world.rows(node.input)
         absent = node.input if node.consecutive else None
@@ -138,16 +138,16 @@ class Search:
             short = [f"`^ {node.count}`: {times} of {node.count} times"] if 0 < times < node.count else []
             yield replace(near.but(*short), needs=node.count * one) if near.failed else near
 
-    def _run(self, node: n.Run) -> list[Near]:
+    def _run(self, node: n.Run) -> list[NearMiss]:
         """The run that came furthest, and what it lacks."""
         match, needs, failed = NearestRun(self.world, self.words, node).found()
         start, end = (match.start, match.end) if match.events else (0, 0)
         row = Row(start, end, match.binding, match.labels, match.events, match.proofs)
-        return [Near(row, needs).but(*failed)]
+        return [NearMiss(row, needs).but(*failed)]
 
-    def _pairs(self, node: n.Join, left: list[Near], right: list[Near], taken: list[Row]) -> list[Near]:
+    def _pairs(self, node: n.Join, left: list[NearMiss], right: list[NearMiss], taken: list[Row]) -> list[NearMiss]:
         """The nearest pairs that agree on what they share; where none do, some that do not."""
-        found: list[Near] = []
+        found: list[NearMiss] = []
         for one in reversed(left):
             partners = (p for p in reversed(right) if agree(one.row.binding, p.row.binding) is not None)
             pairs = [self._pair(node, one, other, taken) for other in islice(partners, EACH)]
@@ -157,10 +157,10 @@ class Search:
                 break
         return found or [self._pair(node, one, other, taken) for one in left[-10:] for other in right[-10:]]
 
-    def _pair(self, node: n.Join, left: Near, right: Near, taken: list[Row]) -> Near:
+    def _pair(self, node: n.Join, left: NearMiss, right: NearMiss, taken: list[Row]) -> NearMiss:
         """Two partial matches as one. Where they are apart in time or differ in a value, only the nearer one is kept."""
         words, kept = self.words, max(left, right, key=rank_of)
-        both = Near(kept.row, left.needs + right.needs, left.failed).but(*right.failed)
+        both = NearMiss(kept.row, left.needs + right.needs, left.failed).but(*right.failed)
         if left.is_blank or right.is_blank:
             return both
         full = left.is_full and right.is_full
@@ -179,7 +179,7 @@ class Search:
             return result
         return result.but(words.policy(node, left.row, right.row, taken, self.world))
 
-    def _tested(self, near: Near, where: tuple[n.Condition, ...], node: n.Node | None = None) -> Near:
+    def _tested(self, near: NearMiss, where: tuple[n.Condition, ...], node: n.Node | None = None) -> NearMiss:
         """Each condition by itself; one that needs what is not there, or failed to be bound, is left out."""
         rows, failed = [near.row], list[str]()
         lost = self._given(node) - near.row.binding.keys() if node is not None and where else set()
@@ -203,9 +203,9 @@ class Search:
 
     # After the body
 
-    def derived(self, rule: n.Rule, near: Near, asked: Asked, now: int) -> Near:
+    def derived(self, rule: n.Rule, near: NearMiss, asked: Asked, now: int) -> NearMiss:
         """What fails after a complete row: nothing to collect, a condition on a group, its place, the head, the time."""
-        groups, rows = Groups(self.world, rule), [near.row]
+        groups, rows = GroupEvaluator(self.world, rule), [near.row]
         for number, collect in enumerate(rule.collects):
             self.world.errors.clear()
             found = list(groups.collected(number, collect, rows))
@@ -215,7 +215,7 @@ class Search:
             rows = found
         return max((self._headed(groups, _whole(row), asked, now) for row in rows), key=rank_of)
 
-    def _headed(self, groups: Groups, near: Near, asked: Asked, now: int) -> Near:
+    def _headed(self, groups: GroupEvaluator, near: NearMiss, asked: Asked, now: int) -> NearMiss:
         """A row of a group: the conditions on it, its place, and its head."""
         rule, words = groups.rule, self.words
         near = self._tested(near, rule.having)
@@ -234,17 +234,17 @@ class Search:
         event = Event(rule.type, args, start, end)
         return near.but(*words.head(rule, event, asked, now))
 
-    def _place(self, groups: Groups, top: n.Top, row: Row) -> int | None:
+    def _place(self, groups: GroupEvaluator, top: n.Top, row: Row) -> int | None:
         """The place of a row in a ranking; None where it has none."""
         name = top.place or PLACE
-        whole = Groups(self.world, replace(groups.rule, top=None))
+        whole = GroupEvaluator(self.world, replace(groups.rule, top=None))
         every = groups.ranked(replace(top, place=name), whole.rows())
         mine = _content(row, name, groups.rule.covers)
         found = (one.binding[name] for one in every if _content(one, name, groups.rule.covers) == mine)
         place = next(found, None)
         return place if isinstance(place, int) else None
 
-    def _collected(self, rule: n.Rule, collect: n.Collect, near: Near) -> Near:
+    def _collected(self, rule: n.Rule, collect: n.Collect, near: NearMiss) -> NearMiss:
         """A row with what it collects."""
         row = near.row
         last = max([row.end, *(row.labels[label].end for label in rule.covers)])
@@ -270,7 +270,7 @@ class Search:
             reasons = (self.words.outside(collect, row, first, end, nearest),)
         return replace(result, distance=distance).but(*(f"nothing to collect: {reason}" for reason in reasons))
 
-    def _gathered(self, collect: n.Collect, row: Row, offer: Near) -> Near:
+    def _gathered(self, collect: n.Collect, row: Row, offer: NearMiss) -> NearMiss:
         joined = row.joined(offer.row)
         if joined is None:
             return offer.but(*self.words.keys(row, offer.row, row))
@@ -284,10 +284,10 @@ def _outside(row: Row, first: int | None, last: int) -> int:
     return max(0, row.end - last, 0 if first is None else first - row.start)
 
 
-def _whole(row: Row) -> Near:
+def _whole(row: Row) -> NearMiss:
     """A row with all that it has collected so far."""
     parts = row.parts + row.collected
-    return Near(replace(row, parts=parts, collected=()), len(parts))
+    return NearMiss(replace(row, parts=parts, collected=()), len(parts))
 
 
 def _content(row: Row, place: str, covers: tuple[str, ...]) -> OrderKey:

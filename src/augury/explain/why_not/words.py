@@ -10,15 +10,15 @@ from augury.algebra.matching import Binding, Scalars
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Build, Const, Expr, Var, show, variables
-from augury.clock import Clock, show_duration
-from augury.errors import counted
+from augury.core.clock import Clock, show_duration
+from augury.core.errors import counted
+from augury.core.model import Event, equal, show_value
 from augury.explain.why_not.asked import Asked, admits
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.wording import show_condition
-from augury.meaning.groups import Groups
-from augury.meaning.occurrences import Row
-from augury.model import Event, equal, show_value
 from augury.notation import show_event
+from augury.reference.groups import GroupEvaluator
+from augury.reference.occurrences import Row
 
 UNTOLD = "nothing: with these events it is detected, so not all that was detected was given"
 _APART = {
@@ -33,7 +33,7 @@ _APART = {
 
 
 @dataclass(frozen=True)
-class Words:
+class MissWording:
     """What failed, with its values, as the rule language writes them."""
 
     plan: Plan
@@ -186,7 +186,7 @@ class Words:
             return f"`{text}`: {error}"
         return f"`{text}`: it is {value}" + (f", in place {place}" if place is not None else "")
 
-    def uncomputed(self, groups: Groups, row: Row) -> list[str]:
+    def uncomputed(self, groups: GroupEvaluator, row: Row) -> list[str]:
         """Why a row gives no event."""
         for arg in groups.rule.args:
             try:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.jit import Array, Kernel, helper
+from augury.core.jit import Array, Kernel, helper
 from augury.knowledge.reachability.edges import BESIDE, EXTRA, KIND, SOURCE, TARGET, Edges
-from augury.knowledge.reachability.indexing import STEPS, Changes, Index, Scratch
+from augury.knowledge.reachability.indexing import STEPS, EdgeChanges, ReachabilityIndex, Scratch
 from augury.knowledge.reachability.labels import LOOP, inside
 from augury.knowledge.reachability.lookup import by_base, by_labels, by_search
 from augury.knowledge.reachability.searches import by_edges
 
 
 @Kernel
-def classify(added: Array, edges: Edges, index: Index, scratch: Scratch) -> None:
+def classify(added: Array, edges: Edges, index: ReachabilityIndex, scratch: Scratch) -> None:
     """Which of the added edges are beside base edges, and which are extra: all where base paths are to stay unique."""
     rows = edges.rows
     for i in range(len(added)):
@@ -23,7 +23,7 @@ def classify(added: Array, edges: Edges, index: Index, scratch: Scratch) -> None
 
 
 @helper
-def in_doubt(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> bool:
+def in_doubt(x: int, y: int, removed: Array, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether base edges might have led from a node to another by a removed edge alone."""
     for i in range(len(removed)):
         u, v = removed[i, 0], removed[i, 1]
@@ -33,7 +33,7 @@ def in_doubt(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> 
 
 
 @helper
-def leads(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> bool:
+def leads(x: int, y: int, removed: Array, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether a node is another or reaches it by base edges, beyond the doubt that `removed` ones leave."""
     if x == y:
         return True
@@ -41,7 +41,7 @@ def leads(x: int, y: int, removed: Array, index: Index, scratch: Scratch) -> boo
 
 
 @Kernel
-def link(extras: Array, links: Array, removed: Array, edges: Edges, index: Index, scratch: Scratch) -> None:
+def link(extras: Array, links: Array, removed: Array, edges: Edges, index: ReachabilityIndex, scratch: Scratch) -> None:
     """Which extra edge leads to which, by base edges and extra ones."""
     n, rows = len(extras), edges.rows
     for i in range(n):
@@ -65,7 +65,7 @@ def by_extras(
     removed: Array,
     tried: Array,
     edges: Edges,
-    index: Index,
+    index: ReachabilityIndex,
     scratch: Scratch,
 ) -> bool:
     """Whether a node reaches another by base edges and at least one extra edge."""
@@ -89,7 +89,7 @@ def by_extras(
 
 
 @Kernel
-def answer_forest(xs: Array, ys: Array, out: Array, index: Index) -> None:
+def answer_forest(xs: Array, ys: Array, out: Array, index: ReachabilityIndex) -> None:
     """Whether each node reaches the other, in a forest without changes: with no branch that is hard to foresee."""
     component, labels, spans, up = index.component, index.labels, index.spans, index.up
     for i in range(len(xs)):
@@ -111,9 +111,9 @@ def answer(
     first: int,
     limit: int,
     out: Array,
-    changes: Changes,
+    changes: EdgeChanges,
     edges: Edges,
-    index: Index,
+    index: ReachabilityIndex,
     scratch: Scratch,
 ) -> int:
     """Whether each node reaches the other; how far it came before changes had cost more than `limit` steps."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.jit import Array, Kernel
+from augury.core.jit import Array, Kernel
 
 
 @Kernel

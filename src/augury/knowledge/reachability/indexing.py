@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.jit import Array, helper
+from augury.core.jit import Array, helper
 from augury.knowledge.reachability.condense import both_ways, condense, groups, topological
 from augury.knowledge.reachability.hubs import hubs_of
 from augury.knowledge.reachability.labels import labels_of, spans_of
@@ -14,7 +14,7 @@ from augury.knowledge.reachability.labels import labels_of, spans_of
 STAMP, STEPS = 0, 1  # of the count of searches
 
 
-class Index(NamedTuple):
+class ReachabilityIndex(NamedTuple):
     """Of each node its component, -1 where it came later; of components the rest.
 
     `ends` are edges out (0) and in (1) from `start` on, `hubs` those reached and reaching, see `labels` for labels and spans.
@@ -31,7 +31,7 @@ class Index(NamedTuple):
     hubs: Array
 
 
-class Changes(NamedTuple):
+class EdgeChanges(NamedTuple):
     """The extra edges, and the base edges that were removed.
 
     `links` has two tables for extra edges: what leads where, and what does so beyond doubt.
@@ -57,7 +57,7 @@ def stamped(scratch: Scratch) -> int:
     return scratch.count[STAMP]  # type: ignore[no-any-return]
 
 
-def indexed(us: Array, vs: Array, n: int) -> tuple[Index, tuple[Array, Array]]:
+def indexed(us: Array, vs: Array, n: int) -> tuple[ReachabilityIndex, tuple[Array, Array]]:
     """The index of edges between `n` nodes, and the nodes of each component."""
     component, count = condense(us, vs, n)
     sources, targets = component[us], component[vs]
@@ -74,11 +74,11 @@ def indexed(us: Array, vs: Array, n: int) -> tuple[Index, tuple[Array, Array]]:
     spans, up = spans_of(labels)
     hubs = np.empty((count, 2, 0), np.int64) if len(spans) else hubs_of(start, ends)
     unique = not loop.any() and bool((np.diff(start, axis=1) <= 1).all(axis=1).any())
-    index = Index(component.astype(np.int32), labels, spans, up, unique, start, ends, hubs)
+    index = ReachabilityIndex(component.astype(np.int32), labels, spans, up, unique, start, ends, hubs)
     return index, groups(component, np.arange(n), count)
 
 
-def no_index() -> Index:
+def no_index() -> ReachabilityIndex:
     """The index of no edges and no nodes."""
     nothing = np.empty(0, np.int64)
     return indexed(nothing, nothing, 0)[0]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from augury.jit import Array, helper
+from augury.core.jit import Array, helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
-from augury.knowledge.reachability.indexing import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.indexing import STEPS, ReachabilityIndex, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP, verdict
 
 
 @helper
-def search(x: int, y: int, index: Index, scratch: Scratch) -> bool:
+def search(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether a component reaches another, from both ends at once, at the one that has fewer to follow."""
     seen, queue, start, ends = scratch.seen, scratch.queue, index.start, index.ends
     labels, hubs = index.labels, index.hubs
@@ -61,7 +61,7 @@ def by_labels(x: int, y: int, component: Array, labels: Array) -> int:
 
 
 @helper
-def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
+def by_search(a: int, b: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether a component reaches another, where labels tell nothing."""
     hubs = index.hubs
     if hubs.shape[2] * BITS >= len(hubs):  # all are hubs
@@ -71,7 +71,7 @@ def by_search(a: int, b: int, index: Index, scratch: Scratch) -> bool:
 
 
 @helper
-def by_base(x: int, y: int, index: Index, scratch: Scratch) -> bool:
+def by_base(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether a node reaches another by base edges, those that were removed included."""
     known = by_labels(x, y, index.component, index.labels)
     if known == 0:

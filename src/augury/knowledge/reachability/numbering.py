@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.kernels.hashing import mixed
-from augury.jit import Array, Kernel, count_work
+from augury.core.jit import Array, Kernel, count_work
+from augury.storage.kernels.hashing import mixed
 
 
 def grown(array: Array, size: int, fill: int) -> Array:

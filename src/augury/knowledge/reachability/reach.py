@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.jit import Array, count_work
+from augury.core.jit import Array, count_work
 from augury.knowledge.reachability.answer import answer, answer_forest, classify, link
 from augury.knowledge.reachability.edges import (
     BASE,
@@ -18,12 +18,12 @@ from augury.knowledge.reachability.edges import (
     remove,
     with_room,
 )
-from augury.knowledge.reachability.indexing import STEPS, Changes, Scratch, indexed, no_index
+from augury.knowledge.reachability.indexing import STEPS, EdgeChanges, Scratch, indexed, no_index
 from augury.knowledge.reachability.numbering import Numbering, grown
 from augury.knowledge.reachability.searches import shortest, spread, still, walk
 
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
-NO_CHANGES = Changes(np.empty(0, np.int64), np.empty((2, 0, 0), np.uint8), np.empty((0, 2), np.int64))
+NO_CHANGES = EdgeChanges(np.empty(0, np.int64), np.empty((2, 0, 0), np.uint8), np.empty((0, 2), np.int64))
 
 
 class Reach:
@@ -129,7 +129,7 @@ class Reach:
                 self._change(extras, np.append(removed, [[u, v]], axis=0))
 
     def _change(self, extras: Array, removed: Array) -> None:
-        self._changes, self._linked = Changes(extras, self._changes.links, removed), False
+        self._changes, self._linked = EdgeChanges(extras, self._changes.links, removed), False
 
     def _open(self) -> None:
         """From the first change on, what it costs is counted."""
@@ -151,7 +151,7 @@ class Reach:
             links = np.zeros((2, len(extras), len(extras)), np.uint8)
             for sure in range(1 + (len(removed) > 0)):
                 link(extras, links[sure], removed if sure else removed[:0], self._edges, self._index, self._scratch)
-            self._changes, self._linked = Changes(extras, links, removed), True
+            self._changes, self._linked = EdgeChanges(extras, links, removed), True
 
     def _build(self) -> None:
         """The index of all edges there are."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from augury.jit import Array, Kernel, helper
+from augury.core.jit import Array, Kernel, helper
 from augury.knowledge.reachability.edges import BASE, KIND, NEXT, TARGET, Edges
-from augury.knowledge.reachability.indexing import STEPS, Index, Scratch, stamped
+from augury.knowledge.reachability.indexing import STEPS, ReachabilityIndex, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP
 from augury.knowledge.reachability.lookup import by_labels
 
 
 @helper
-def by_edges(x: int, y: int, every: bool, guided: bool, edges: Edges, index: Index, scratch: Scratch) -> bool:
+def by_edges(
+    x: int, y: int, every: bool, guided: bool, edges: Edges, index: ReachabilityIndex, scratch: Scratch
+) -> bool:
     """Whether a node reaches another, edge by edge, from both ends at once.
 
     By `every` edge or by base edges alone; the search is `guided` by labels where they hold.
@@ -52,13 +54,15 @@ def by_edges(x: int, y: int, every: bool, guided: bool, edges: Edges, index: Ind
 
 
 @Kernel
-def still(u: int, v: int, edges: Edges, index: Index, scratch: Scratch) -> bool:
+def still(u: int, v: int, edges: Edges, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether base edges lead from a node to another."""
     return by_edges(u, v, False, True, edges, index, scratch)  # type: ignore[no-any-return]
 
 
 @Kernel
-def shortest(x: int, y: int, guided: bool, edges: Edges, index: Index, scratch: Scratch, before: Array) -> bool:
+def shortest(
+    x: int, y: int, guided: bool, edges: Edges, index: ReachabilityIndex, scratch: Scratch, before: Array
+) -> bool:
     """Whether there is a path; `before` says which node is before each one on a shortest path."""
     seen, queue, rows = scratch.seen, scratch.queue, edges.rows
     stamp, at, n = stamped(scratch), 0, 1
@@ -84,7 +88,7 @@ def shortest(x: int, y: int, guided: bool, edges: Edges, index: Index, scratch: 
 
 @Kernel
 def spread(
-    xs: Array, first: int, way: int, index: Index, members: Array, scratch: Scratch, found: Array
+    xs: Array, first: int, way: int, index: ReachabilityIndex, members: Array, scratch: Scratch, found: Array
 ) -> tuple[int, int]:
     """All that each node reaches, component by component; how far it came before `found` was full, and how many it found."""
     n, room, seen, queue = 0, found.shape[1], scratch.seen, scratch.queue

@@ -10,13 +10,13 @@ import numpy as np
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.columns.conditions import Context, Report
-from augury.columns.dictionary import NULL, OPEN, Dictionary
-from augury.columns.frame import Frame
-from augury.columns.table import Tables, grown
-from augury.columns.unique import unique
-from augury.jit import Array
+from augury.core.jit import Array
 from augury.knowledge.nearby import near_by
+from augury.storage.conditions import Context, Report
+from augury.storage.dictionary import NULL, OPEN, Dictionary
+from augury.storage.frame import Frame
+from augury.storage.table import Tables, grown
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge

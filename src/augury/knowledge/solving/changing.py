@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.columns.kernels import entries as k
-from augury.jit import Array
+from augury.core.jit import Array
+from augury.core.model import Value
 from augury.knowledge.fact_table import ALWAYS, EVER
-from augury.knowledge.solving.relation import Mark, Relation, encoded
-from augury.knowledge.solving.timelines import Change
+from augury.knowledge.solving.relation import FactRelation, RelationMark, encoded
+from augury.knowledge.solving.timelines import TimelineChange
 from augury.knowledge.timeline import Statement, StatementTable, statement_tables
-from augury.model import Value
+from augury.storage.kernels import entries as k
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
@@ -29,7 +29,9 @@ class Changing:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
-        self.marks: dict[Predicate, Mark | None] = {}  # of the relations that the step has changed; None of new ones
+        self.marks: dict[
+            Predicate, RelationMark | None
+        ] = {}  # of the relations that the step has changed; None of new ones
 
     def apply(self, statements: Iterable[Statement] | StatementTable) -> Spans:
         """Asserts and retracts facts; over which times that changes what holds."""
@@ -55,14 +57,16 @@ class Changing:
         self._changed(spans)
         return spans
 
-    def _relation(self, predicate: Predicate) -> Relation:
+    def _relation(self, predicate: Predicate) -> FactRelation:
         """A relation that is about to change."""
         if predicate not in self.marks:
             known = self.knowledge.relations.get(predicate)
             self.marks[predicate] = None if known is None else known.mark()
         return self.knowledge.relation(*predicate)
 
-    def _change(self, relation: Relation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array) -> None:
+    def _change(
+        self, relation: FactRelation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array
+    ) -> None:
         if not len(rows):
             return
         change = relation.change(rows, times, acts, untils)
@@ -71,7 +75,7 @@ class Changing:
         if changed.any():
             spans[relation.name, relation.arity] = (change.lo[changed], change.hi[changed])
 
-    def _follow(self, relation: Relation, change: Change) -> None:
+    def _follow(self, relation: FactRelation, change: TimelineChange) -> None:
         """Takes a change over into the indexes of what holds last."""
         predicate = (relation.name, relation.arity)
         for rows, holds in ((change.rows[change.ended], False), (change.rows[change.began], True)):

@@ -9,11 +9,11 @@ import numpy as np
 
 from augury.algebra.plan import Predicate
 from augury.algebra.transitive import transitive
-from augury.columns.table import NONE
-from augury.jit import Array, count_work
+from augury.core.jit import Array, count_work
 from augury.knowledge.reachability import Reach
 from augury.knowledge.solving.materialise import MOST_ANSWERS
 from augury.knowledge.solving.solve import Mode, untouched
+from augury.storage.table import NONE
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge

@@ -9,10 +9,10 @@ import numpy as np
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
-from augury.columns.rows import Distinct
-from augury.columns.unique import unique_counts
-from augury.jit import Array
+from augury.core.jit import Array
 from augury.knowledge.solving.solve import FAR, TooMany, untouched
+from augury.storage.rows import Distinct
+from augury.storage.unique import unique_counts
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge

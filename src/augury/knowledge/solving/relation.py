@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.column import Coded, Column
-from augury.columns.dictionary import Dictionary
-from augury.columns.kernels import entries as k
-from augury.columns.rows import Distinct
-from augury.columns.table import capacity, grown
-from augury.columns.unique import difference, unique, unique_first
-from augury.errors import DataError
-from augury.jit import Array
+from augury.core.errors import DataError
+from augury.core.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
-from augury.knowledge.solving.timelines import Before, Change, Timelines
+from augury.knowledge.solving.timelines import Before, TimelineChange, Timelines
+from augury.storage.column import Coded, Column
+from augury.storage.dictionary import Dictionary
+from augury.storage.kernels import entries as k
+from augury.storage.rows import Distinct
+from augury.storage.table import capacity, grown
+from augury.storage.unique import difference, unique, unique_first
 
 _LONGEST = 2**60
 
 
 @dataclass(frozen=True)
-class Mark:
+class RelationMark:
     """How far a relation has come when a step first changes it."""
 
     n: int
@@ -33,7 +33,7 @@ class Mark:
     nulls: bool
 
 
-class Relation:
+class FactRelation:
     """Facts. Those of which one thing was said have its times beside them; the others have a timeline."""
 
     def __init__(self, name: str, arity: int, words: Dictionary) -> None:
@@ -80,7 +80,7 @@ class Relation:
         self.journal.clear()
         self._bounds = None
 
-    def change(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
+    def change(self, rows: Array, times: Array, acts: Array, untils: Array) -> TimelineChange:
         """Takes in changes of facts, in the order in which they came to be known."""
         self._with_times(self.rows.n)
         assert self.since is not None and self.until is not None
@@ -95,14 +95,14 @@ class Relation:
         self._see(times, untils[acts == k.ASSERT])
         return change
 
-    def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> Change:
+    def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> TimelineChange:
         assert self.since is not None and self.until is not None
         return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive, self.journal)
 
-    def mark(self) -> Mark:
-        return Mark(self.rows.n, self.rows.dead, self.timed, self.whole_floats, self.nulls)
+    def mark(self) -> RelationMark:
+        return RelationMark(self.rows.n, self.rows.dead, self.timed, self.whole_floats, self.nulls)
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, mark: RelationMark) -> None:
         """Goes back to a mark. It may be broken off and called again."""
         if self.since is not None and self.until is not None:
             for before in reversed(self.journal):

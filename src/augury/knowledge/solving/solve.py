@@ -18,11 +18,11 @@ from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import variables
-from augury.columns.frame import Frame
-from augury.columns.rows import Distinct, Rows
-from augury.columns.table import NONE
-from augury.columns.unique import is_in, unique
-from augury.jit import Array, count_work
+from augury.core.jit import Array, count_work
+from augury.storage.frame import Frame
+from augury.storage.rows import Distinct, Rows
+from augury.storage.table import NONE
+from augury.storage.unique import is_in, unique
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
@@ -37,7 +37,7 @@ class TooMany(Exception):
 
 
 @dataclass(frozen=True)
-class Goal:
+class ClauseGoal:
     """A clause as it is answered for calls of a mode: what the call binds, and its conditions in order."""
 
     clause: Clause
@@ -50,27 +50,27 @@ class Goal:
 
 
 @dataclass
-class Waiting:
+class SuspendedBodies:
     """Bodies that have come to a call of their own component."""
 
     rows: Rows
     names: tuple[str, ...]
-    on: Table
+    on: CallTable
     seen: int = 0
     answered: int = 0
 
 
 @dataclass
-class Table:
+class CallTable:
     """The calls of a predicate in one mode, and their answers: the number of the call, then all arguments."""
 
     predicate: Predicate
     mode: Mode
     calls: Distinct  # time, bound arguments
     answers: Distinct  # call, arguments
-    goals: tuple[Goal, ...]
+    goals: tuple[ClauseGoal, ...]
     started: int = 0
-    waiting: dict[tuple[int, int], Waiting] = field(default_factory=dict)
+    waiting: dict[tuple[int, int], SuspendedBodies] = field(default_factory=dict)
 
 
 class Solver:
@@ -78,7 +78,7 @@ class Solver:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
-        self.tables: dict[tuple[Predicate, Mode], Table] = {}
+        self.tables: dict[tuple[Predicate, Mode], CallTable] = {}
         self.most: int | None = None  # how many rows an attempt may make
 
     @property
@@ -103,7 +103,7 @@ class Solver:
         which, rows = table.answers.find((0,), [calls << 2], len(calls))
         return which, [table.answers.data[i + 1, rows] for i in range(predicate[1])]
 
-    def _table(self, predicate: Predicate, mode: Mode) -> Table:
+    def _table(self, predicate: Predicate, mode: Mode) -> CallTable:
         found = self.tables.get((predicate, mode))
         if found is None:
             words = self.knowledge.words
@@ -113,10 +113,10 @@ class Solver:
                 for i, clause in enumerate(own)
             )
             calls, answers = Distinct(1 + sum(mode), words), Distinct(1 + predicate[1], words)
-            found = self.tables[predicate, mode] = Table(predicate, mode, calls, answers, goals)
+            found = self.tables[predicate, mode] = CallTable(predicate, mode, calls, answers, goals)
         return found
 
-    def _goal(self, clause: Clause, mode: Mode, last: bool) -> Goal:
+    def _goal(self, clause: Clause, mode: Mode, last: bool) -> ClauseGoal:
         used = {v for c in clause.body for v in condition_vars(c)}
         given = [i for i, bound in enumerate(mode) if bound]
         late = tuple(i for i in given if clause.cut and not variables(clause.args[i]) & used)
@@ -134,11 +134,11 @@ class Solver:
             known |= binds(condition, known)
             needed = variables(*clause.args).union(*(condition_vars(c) for c in steps[i + 1 :]))
             keeps.append(tuple(sorted(known & needed)))
-        return Goal(clause, early, late, steps, calls, tuple(keeps), clause.cut and not last)
+        return ClauseGoal(clause, early, late, steps, calls, tuple(keeps), clause.cut and not last)
 
     # Completing a table
 
-    def _complete(self, table: Table) -> None:
+    def _complete(self, table: CallTable) -> None:
         """Answers all calls that have come, and those that they lead to."""
         component, done = self.knowledge.component[table.predicate], 0
         while True:
@@ -153,7 +153,7 @@ class Solver:
         for one in own:
             one.waiting.clear()
 
-    def _start(self, table: Table) -> None:
+    def _start(self, table: CallTable) -> None:
         """Facts and clauses for the calls that have come."""
         lo, hi = table.started, table.calls.n
         table.started = hi
@@ -176,7 +176,7 @@ class Solver:
             if goal.commits:
                 numbers = numbers[~is_in(numbers, met)]
 
-    def _matched(self, goal: Goal, places: tuple[int, ...], frame: Frame, table: Table) -> Frame:
+    def _matched(self, goal: ClauseGoal, places: tuple[int, ...], frame: Frame, table: CallTable) -> Frame:
         """The calls whose arguments at these places match the head of the clause."""
         if not places:
             return frame
@@ -184,7 +184,7 @@ class Solver:
         columns = [table.calls.data[1 + bound.index(i), frame.right] for i in places]
         return self.knowledge.context.matched(tuple(goal.clause.args[i] for i in places), columns, frame)
 
-    def _run(self, table: Table, number: int, goal: Goal, frame: Frame, step: int) -> Array:
+    def _run(self, table: CallTable, number: int, goal: ClauseGoal, frame: Frame, step: int) -> Array:
         """Takes bodies on from a step, to its end or to a call of the own component; the calls whose bodies hold."""
         knowledge, rule = self.knowledge, self.knowledge.context.scalars.rule
         for i in range(step, len(goal.steps)):
@@ -202,7 +202,7 @@ class Solver:
         self._conclude(table, goal, frame)
         return met
 
-    def _conclude(self, table: Table, goal: Goal, frame: Frame) -> None:
+    def _conclude(self, table: CallTable, goal: ClauseGoal, frame: Frame) -> None:
         """The head: an answer for each body that holds."""
         frame = self._matched(goal, goal.late, frame, table)
         context = self.knowledge.context
@@ -227,7 +227,7 @@ class Solver:
         if self.most is not None and rows > self.most:
             raise TooMany
 
-    def _wait(self, table: Table, number: int, step: int, goal: Goal, frame: Frame) -> None:
+    def _wait(self, table: CallTable, number: int, step: int, goal: ClauseGoal, frame: Frame) -> None:
         """Bodies wait for the answers of a call; calls that are new are started in their turn."""
         call = goal.steps[step]
         assert isinstance(call, Holds)
@@ -240,12 +240,12 @@ class Solver:
         waiting = table.waiting.get((number, step))
         if waiting is None:
             names = tuple(sorted(frame.vars))
-            waiting = table.waiting[number, step] = Waiting(Rows(3 + len(names), known.dictionary), names, on)
+            waiting = table.waiting[number, step] = SuspendedBodies(Rows(3 + len(names), known.dictionary), names, on)
             waiting.answered = 0
         calls = on.calls.admit([frame.end << 2, *columns], len(frame))
         waiting.rows.append([calls << 2, frame.right, frame.end, *(frame.vars[v] for v in waiting.names)], len(frame))
 
-    def _pump(self, tables: list[Table]) -> bool:
+    def _pump(self, tables: list[CallTable]) -> bool:
         """Takes waiting bodies on with the answers that have come; whether there were any."""
         moved = False
         for table in tables:
@@ -268,7 +268,9 @@ class Solver:
                         self._go_on(table, number, step, waiting, which, found)
         return moved
 
-    def _go_on(self, table: Table, number: int, step: int, waiting: Waiting, which: Array, found: Array) -> None:
+    def _go_on(
+        self, table: CallTable, number: int, step: int, waiting: SuspendedBodies, which: Array, found: Array
+    ) -> None:
         goal, rows, answers = table.goals[number], waiting.rows.data, waiting.on.answers.data
         call = goal.steps[step]
         assert isinstance(call, Holds)

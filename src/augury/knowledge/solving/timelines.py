@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from augury.columns.grouping import spread
-from augury.columns.kernels import entries as k
-from augury.columns.table import capacity, grown
-from augury.errors import RunError
-from augury.jit import Array
+from augury.core.errors import RunError
+from augury.core.jit import Array
+from augury.storage.grouping import spread
+from augury.storage.kernels import entries as k
+from augury.storage.table import capacity, grown
 
 _FEW = 1024  # entries that are not worth packing
 
 
 @dataclass(frozen=True)
-class Change:
+class TimelineChange:
     """What a step did to timelines: over which times facts changed."""
 
     rows: Array  # the facts, each once
@@ -84,7 +84,7 @@ class Timelines:
         until: Array,
         alive: Array,
         journal: list[Before],
-    ) -> Change:
+    ) -> TimelineChange:
         """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold.
 
         How the facts were goes into the journal before anything changes.
@@ -102,7 +102,7 @@ class Timelines:
         if wrong >= 0:
             raise RunError("a fact was ended that nothing had made")
         lasting = spans[2:].astype(bool)
-        return Change(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
+        return TimelineChange(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
 
     def _before(self, touched: Array, begins: Array, times: Array, since: Array, until: Array, alive: Array) -> Before:
         kept = np.zeros(len(touched), np.int64)

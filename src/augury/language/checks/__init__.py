@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra.plan import Plan
-from augury.errors import Findings
+from augury.core.errors import Findings
 from augury.language.checks.arity import check_arity
 from augury.language.checks.cycles import check_cycles
 from augury.language.checks.inference import check_types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.nodes import Rule, Scan, written
 from augury.algebra.plan import Attribute, Plan, static_atoms
-from augury.errors import Findings, Note, Span, Spelling, counted, misspelt
+from augury.core.errors import Findings, Note, Span, Spelling, counted, misspelt
 
 Uses = dict[str, list[tuple[int, Span]]]
 

@@ -11,7 +11,7 @@ from augury.algebra.properties import interval_table
 from augury.algebra.strata import Edge, components, cycle, edges, fact_edges, recursive_parts
 from augury.algebra.terms import Apply, Build, computes, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings
+from augury.core.errors import Findings
 from augury.language.checks.arity import head_of
 from augury.language.checks.making import Making, way_round
 

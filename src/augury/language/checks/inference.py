@@ -24,9 +24,9 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.plan import Attribute, Plan, static_atoms
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, show
-from augury.clock import Kind
-from augury.errors import Findings, Note, Span
-from augury.model import show_value, type_name
+from augury.core.clock import Kind
+from augury.core.errors import Findings, Note, Span
+from augury.core.model import show_value, type_name
 
 Kinds = frozenset[str]
 _ALL: Kinds = frozenset({"number", "string", "bool", "timestamp", "duration", "iri", "term", "list"})
@@ -41,7 +41,7 @@ def kinds_of(type: str) -> Kinds:
 
 
 @dataclass
-class _Use:
+class _TypeUse:
     kinds: Kinds
     span: Span
     why: str
@@ -54,7 +54,7 @@ class _Classes:
     """Union-find over columns and variables, with the uses of each class."""
 
     parent: dict[object, object] = field(default_factory=dict)
-    uses: dict[object, list[_Use]] = field(default_factory=dict)
+    uses: dict[object, list[_TypeUse]] = field(default_factory=dict)
 
     def find(self, item: object) -> object:
         while (above := self.parent.get(item, item)) != item:
@@ -69,7 +69,7 @@ class _Classes:
 
     def use(self, item: object, kinds: Kinds, span: Span, why: str, firm: bool = True, declared: bool = False) -> None:
         if kinds != _ALL:
-            self.uses.setdefault(self.find(item), []).append(_Use(kinds, span, why, firm, declared))
+            self.uses.setdefault(self.find(item), []).append(_TypeUse(kinds, span, why, firm, declared))
 
 
 def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> None:
@@ -315,7 +315,7 @@ class _Types:
                         self._conflict(use, first)
                         break
 
-    def _conflict(self, use: _Use, other: _Use | None) -> None:
+    def _conflict(self, use: _TypeUse, other: _TypeUse | None) -> None:
         if other is None:
             return
         # The declaration is taken as right; of two uses, the later one is shown first.

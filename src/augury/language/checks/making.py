@@ -12,7 +12,7 @@ from augury.algebra import nodes as n
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Build, Expr, Var, computes, variables
-from augury.errors import Note
+from augury.core.errors import Note
 
 
 class Making:

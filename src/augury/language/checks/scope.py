@@ -11,12 +11,12 @@ from augury.algebra.plan import Plan
 from augury.algebra.run_terms import part_variables
 from augury.algebra.terms import Aggregate, Expr, Var, plain_variables, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note, Span, misspelt
+from augury.core.errors import Findings, Note, Span, misspelt
 
 
 def check_scope(plan: Plan, findings: Findings) -> None:
     for rule in plan.rules:
-        _Scope(rule, findings).check()
+        _RuleScope(rule, findings).check()
 
 
 def terms_of(condition: n.Condition) -> Iterator[Expr]:
@@ -54,7 +54,7 @@ def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None 
             findings.add("W303", f"`{variable.name}` occurs once", variable.span, hint=hint)
 
 
-class _Scope:
+class _RuleScope:
     def __init__(self, rule: n.Rule, findings: Findings) -> None:
         self.rule, self.findings = rule, findings
         self.reported: set[str] = set()  # unbound variables, about which nothing more need be said
@@ -130,7 +130,7 @@ class _Scope:
         for condition in n.conditions(run):
             self._labels((condition,), labels | n.bound_labels(run))
 
-    def _result(self, result: n.Result, known: set[str]) -> None:
+    def _result(self, result: n.RunResult, known: set[str]) -> None:
         """An aggregate over iterations has variables of the run and of its conditions."""
         for name in sorted(variables(*result.aggregate.args) - known):
             if name in n.bound_vars(self.rule.body):

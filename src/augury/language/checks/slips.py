@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from augury.algebra.nodes import Holds, Rule, Scan, Unless
 from augury.algebra.plan import Plan, static_atoms
 from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
-from augury.clock import Duration, show_duration
-from augury.errors import Findings, Note
+from augury.core.clock import Duration, show_duration
+from augury.core.errors import Findings, Note
 from augury.language.checks.arity import scans
 
 _LETTER = re.compile(r"[a-z]\d*")

@@ -14,7 +14,7 @@ from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
 from augury.algebra.terms import Build, Expr, Wild, variables, walk
-from augury.errors import Findings, Note, Span
+from augury.core.errors import Findings, Note, Span
 from augury.language.checks.making import Making, calls_in, way_round
 from augury.language.checks.scope import occurrences, singletons, terms_of
 

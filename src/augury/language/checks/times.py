@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Part, Relative, Rule, Run, Scan, Select, conditions, scans, walk
+from augury.algebra.nodes import Either, Relative, Rule, Run, RunPart, Scan, Select, conditions, scans, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.algebra.relations import Reason
 from augury.algebra.run_bounds import is_bounded
 from augury.algebra.terms import Var, Wild
-from augury.clock import show_duration
-from augury.errors import NOWHERE, Findings, Note
+from augury.core.clock import show_duration
+from augury.core.errors import NOWHERE, Findings, Note
 from augury.language.checks.arity import head_of
 
 
@@ -51,7 +51,7 @@ def _check_ending(run: Run, tick: int, findings: Findings) -> None:
             findings.add("W312", message, part.span, hint=hint)
 
 
-def _can_end(part: Part, run: Run) -> bool:
+def _can_end(part: RunPart, run: Run) -> bool:
     """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
     if part.between != "NEXT":
         return False

@@ -9,12 +9,12 @@ from augury.algebra import nodes as n
 from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note, Span
+from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
 
 
 @dataclass
-class Draft:
+class CollectDraft:
     """A collect on its way: `own` are the variables that only it binds."""
 
     literal: s.While | s.Last
@@ -45,12 +45,12 @@ def aggregates_in(condition: n.Condition) -> list[Aggregate]:
     return [part for term in n.condition_terms(condition) for part in walk_terms(term) if isinstance(part, Aggregate)]
 
 
-class Groups:
+class CollectReader:
     """The collects of one rule. `conditions` are those of its body, of which those on rows are left in the end."""
 
     def __init__(
         self,
-        drafts: list[Draft],
+        drafts: list[CollectDraft],
         positive: n.Node,
         conditions: list[n.Condition],
         having: list[n.Condition],
@@ -68,7 +68,7 @@ class Groups:
                 self._bind_beside(draft)
         self._share()
 
-    def _inside(self, draft: Draft) -> None:
+    def _inside(self, draft: CollectDraft) -> None:
         """Conditions of the collected pattern that use labels are asked of each pair of a row and what it collects."""
         if isinstance(draft.pattern, n.Select):
             draft.where = [c for c in draft.pattern.where if n.condition_labels(c)]
@@ -90,7 +90,7 @@ class Groups:
         found = {v for c in self.having if isinstance(c, n.Compare) and c.op == "=" for v in used_plainly(c)}
         return found - inner - bound
 
-    def _bind_beside(self, draft: Draft) -> None:
+    def _bind_beside(self, draft: CollectDraft) -> None:
         """`shop(S), while w: collect sale(S, A) or none`: a static literal beside it binds what the head needs."""
         known = set(self.outer)
         changed = True
@@ -133,7 +133,7 @@ class Groups:
                     draft.own |= names - self.outer
                 changed = True
 
-    def _stays(self, condition: n.Condition, mine: list[Draft], absent: set[str]) -> bool:
+    def _stays(self, condition: n.Condition, mine: list[CollectDraft], absent: set[str]) -> bool:
         """Whether a condition binds what an absence needs, so that it belongs to the rule's row."""
         own = {v for draft in mine for v in draft.own}
         return isinstance(condition, n.Holds | n.Compare) and bool(n.condition_vars(condition) & own & absent)
@@ -156,7 +156,7 @@ class Groups:
         draft.totals.setdefault(name, n.Total(name, expr))
         return Var(name, expr.span)
 
-    def _ranges_over(self, expr: Aggregate) -> Draft | None:
+    def _ranges_over(self, expr: Aggregate) -> CollectDraft | None:
         """The collect that binds the variables of an aggregate, or has its label."""
         if len(self.drafts) == 1:
             return self.drafts[0]
@@ -198,7 +198,7 @@ class Groups:
             )
         return tuple(found)
 
-    def _check(self, draft: Draft, by: set[str], head: set[str]) -> None:
+    def _check(self, draft: CollectDraft, by: set[str], head: set[str]) -> None:
         span = draft.literal.span
         if not self.findings.sound(span):
             return

@@ -7,15 +7,15 @@ from dataclasses import replace
 from augury.algebra import nodes as n
 from augury.algebra.terms import Const, Expr, Var, labels, plain_variables
 from augury.algebra.window_lengths import bound_of
-from augury.clock import SECOND, Duration
-from augury.errors import Note
+from augury.core.clock import SECOND, Duration
+from augury.core.errors import Note
 from augury.language.rules import syntax as s
-from augury.language.rules.collecting import Draft, Groups, aggregates_in, used_plainly
-from augury.language.rules.expressions import Expressions
+from augury.language.rules.collecting import CollectDraft, CollectReader, aggregates_in, used_plainly
+from augury.language.rules.expressions import ExpressionReader
 from augury.language.rules.named_arguments import by_place
-from augury.language.rules.patterns import Patterns, read_policy
-from augury.language.rules.read_runs import Runs
-from augury.language.rules.rule_bodies import THE_RUN, Body, BodyReader
+from augury.language.rules.patterns import PatternReader, read_policy
+from augury.language.rules.read_runs import RunReader
+from augury.language.rules.rule_bodies import THE_RUN, BodyReader, RuleBody
 from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
@@ -25,9 +25,9 @@ def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.
     """The name and the arguments; what cannot be a head is reported."""
     message = f"`{show_node(node)}` cannot be a head"
     match node:
-        case s.Call():
+        case s.CallTerm():
             return node.name, node.args
-        case s.Name():
+        case s.BareName():
             return node.text, ()
         case Var():
             message = f"`{node.name}` is a variable; a head is an event"
@@ -37,7 +37,7 @@ def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.
             hint = f"a window follows its full stop directly: `(…).{show_node(node)}`"
         case s.Binary(op="AND" | "OR"):
             hint = "a rule derives one event; write one rule for each"
-        case s.Chain(operands=(s.Call() | s.Name(), *_), ops=("<=",)):
+        case s.Chain(operands=(s.CallTerm() | s.BareName(), *_), ops=("<=",)):
             hint = "the arrow of a rule is `<-`; `<=` compares"
         case _:
             hint = f"a rule is written `name(arguments) {arrow} body.`"
@@ -45,15 +45,15 @@ def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.
     return None
 
 
-class EventRule:
+class EventRuleReader:
     """Reads one event rule."""
 
-    def __init__(self, symbols: Symbols, statement: s.EventRule, default: n.Policy) -> None:
+    def __init__(self, symbols: Symbols, statement: s.RuleStatement, default: n.Policy) -> None:
         self.symbols, self.statement = symbols, statement
         self.findings = symbols.findings
         self.policy = read_policy(statement.policy) if statement.policy else _fitting(default, statement)
-        self.reader = Expressions(symbols)
-        self.patterns = Patterns(self.reader, self.policy)
+        self.reader = ExpressionReader(symbols)
+        self.patterns = PatternReader(self.reader, self.policy)
 
     def translate(self, counts: dict[str, int]) -> n.Rule | None:
         """The rule; `counts` says how many of its name there have been, by which it is labelled."""
@@ -100,7 +100,7 @@ class EventRule:
         rule = n.Rule(label, type, args, node, covers, (), statement.span, of, (), self._top(by), since)
         return rule if groups is None else self._grouped(rule, groups)
 
-    def _arguments(self, reader: Expressions, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
+    def _arguments(self, reader: ExpressionReader, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
         """The arguments of the head, each of its declared type."""
         makes_facts = self.statement.makes != "event"
         declared = self.symbols.static.get(name) if makes_facts else self.symbols.events.get(name)
@@ -109,7 +109,7 @@ class EventRule:
         types += ["any"] * len(args)
         return tuple(reader.head_argument(a, t) for a, t in zip(args, types, strict=False))
 
-    def _grouped(self, rule: n.Rule, groups: Groups) -> n.Rule:
+    def _grouped(self, rule: n.Rule, groups: CollectReader) -> n.Rule:
         """The rule with what it collects, and variables for the aggregates over that."""
         plain, asked = plain_variables(*rule.args), {v for c in groups.having for v in used_plainly(c)}
         used = plain_variables(*rule.values) | asked | set(rule.top.per if rule.top else ())
@@ -134,7 +134,7 @@ class EventRule:
         per = tuple(v.name for v in top.per)
         return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
 
-    def _run(self, statement: s.EventRule) -> Runs | None:
+    def _run(self, statement: s.RuleStatement) -> RunReader | None:
         """The run of the rule, its parts read."""
         found = [run for literal in statement.body if (run := run_literal(literal)) is not None]
         for other in found[1:]:
@@ -143,9 +143,9 @@ class EventRule:
         if len(found) != 1:
             return None
         self.reader.counted_labels.update(labelled.label for labelled in part_labels(found[0]))
-        return Runs(self.patterns, found[0], statement.choice)
+        return RunReader(self.patterns, found[0], statement.choice)
 
-    def _finish_run(self, run: Runs, body: Body) -> None:
+    def _finish_run(self, run: RunReader, body: RuleBody) -> None:
         """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
         at = next((i for i, p in enumerate(body.patterns) if p is THE_RUN), None)
         if at is None or not run.ok:
@@ -180,7 +180,7 @@ class EventRule:
             body.patterns[at] = node
 
     def _head_of_run(
-        self, run: Runs, args: tuple[Expr, ...], others: list[Expr], node: n.Node, collects: bool
+        self, run: RunReader, args: tuple[Expr, ...], others: list[Expr], node: n.Node, collects: bool
     ) -> tuple[tuple[tuple[Expr, ...], list[Expr]], n.Node]:
         """The head, and `others` of TOP and SINCE, with variables for the aggregates over iterations; the body binds them."""
         known = len(run.results)
@@ -194,12 +194,12 @@ class EventRule:
         node = _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
         return (args, others), node
 
-    def _no_event(self, statement: s.EventRule) -> None:
+    def _no_event(self, statement: s.RuleStatement) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):
             hint = "`collect` looks back from a labelled event: `o: order(N), last 5: collect …`"
-        elif tests := [x.name for x in statement.body if isinstance(x, s.Call) and self.symbols.is_test(x.name)]:
+        elif tests := [x.name for x in statement.body if isinstance(x, s.CallTerm) and self.symbols.is_test(x.name)]:
             hint = f"`{tests[0]}` is a function; if it is an event of yours, declare it: `event {tests[0]}(…).`"
-        elif any(isinstance(x, s.Call | s.Name) for x in statement.body):
+        elif any(isinstance(x, s.CallTerm | s.BareName) for x in statement.body):
             hint = "a rule over static predicates is written with `:-`"
         else:
             hint = "name the event that the rule waits for"
@@ -220,7 +220,7 @@ class EventRule:
                 )
                 return
 
-    def _bounded(self, body: Body) -> list[n.Relative]:
+    def _bounded(self, body: RuleBody) -> list[n.Relative]:
         """The windows with the greatest length that each may have."""
         second = self.symbols.tick or SECOND
         return [
@@ -228,7 +228,7 @@ class EventRule:
             for r in body.relatives
         ]
 
-    def _check_lengths(self, body: Body) -> None:
+    def _check_lengths(self, body: RuleBody) -> None:
         """A length is made of what is known when the events are: not of windows, nor of what is collected."""
         later = {r.label for r in body.relatives} | body.windows.keys()
         later |= {literal.label for literal in body.collects if literal.label}
@@ -240,7 +240,7 @@ class EventRule:
                 hint = "use times of labelled events, and variables that events and facts bind"
                 self.findings.add("E224", message, relative.span, hint=hint)
 
-    def _having(self, body: Body, run: Runs | None) -> list[n.Condition]:
+    def _having(self, body: RuleBody, run: RunReader | None) -> list[n.Condition]:
         """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
         if not body.collects:
             return []
@@ -248,9 +248,9 @@ class EventRule:
         body.conditions = [c for c in body.conditions if c not in found]
         return found
 
-    def _groups(self, body: Body, positive: n.Node, having: list[n.Condition]) -> Groups | None:
+    def _groups(self, body: RuleBody, positive: n.Node, having: list[n.Condition]) -> CollectReader | None:
         """What the rule collects; conditions on it are taken from those of the body."""
-        drafts: list[Draft] = []
+        drafts: list[CollectDraft] = []
         for literal in body.collects:
             if isinstance(literal, s.While):
                 self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
@@ -258,12 +258,12 @@ class EventRule:
                 self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
             pattern = self.patterns.pattern(literal.body)
             if pattern is not None:
-                drafts.append(Draft(literal, pattern))
+                drafts.append(CollectDraft(literal, pattern))
         if not drafts:
             return None
-        return Groups(drafts, positive, body.conditions, having, self.findings)
+        return CollectReader(drafts, positive, body.conditions, having, self.findings)
 
-    def _with_windows(self, body: Body) -> n.Node:
+    def _with_windows(self, body: RuleBody) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
         events = [p for p in body.patterns if not _is_window(p)]
         if not body.windows or not events:
@@ -278,7 +278,7 @@ class EventRule:
         return node
 
     @staticmethod
-    def _on_events(body: Body, bound: set[str]) -> list[n.Condition]:
+    def _on_events(body: RuleBody, bound: set[str]) -> list[n.Condition]:
         """The conditions that need nothing of a window: no time of one, and no variable that is computed from one."""
         of_windows = set(body.windows) | {r.label for r in body.relatives}
         late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
@@ -312,7 +312,7 @@ def _in_order(relatives: list[n.Relative]) -> list[n.Relative]:
     return done
 
 
-def _with_results(node: n.Node, results: tuple[n.Result, ...]) -> n.Node:
+def _with_results(node: n.Node, results: tuple[n.RunResult, ...]) -> n.Node:
     """The body with all aggregates that its run is asked for."""
     below = n.mapped(node, lambda part: _with_results(part, results))
     return replace(below, results=results) if isinstance(below, n.Run) else below
@@ -322,7 +322,7 @@ def _is_window(pattern: n.Node) -> bool:
     return isinstance(pattern, n.Label) and isinstance(pattern.input, n.Every)
 
 
-def _fitting(policy: n.Policy, statement: s.EventRule) -> n.Policy:
+def _fitting(policy: n.Policy, statement: s.RuleStatement) -> n.Policy:
     """The program's policy; variables that the rule does not have say nothing about it."""
     names = {part.name for literal in statement.body for part in s.walk(literal) if isinstance(part, Var)}
     by = policy.by if policy.by in names else None

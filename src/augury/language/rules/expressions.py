@@ -14,15 +14,15 @@ from augury.algebra.relations import RELATIONS
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.algebra.wall_time import check_time_format
-from augury.clock import SECOND, Duration
-from augury.errors import NOWHERE, Span, counted, nearest
+from augury.core.clock import SECOND, Duration
+from augury.core.errors import NOWHERE, Span, counted, nearest
+from augury.core.model import Iri
 from augury.language.rules import syntax as s
 from augury.language.rules.named_arguments import by_place
 from augury.language.rules.queries import query_name, with_prefixes
 from augury.language.rules.read import KNOWN_PREFIXES
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import LENGTH, MOMENTS, OVERLAP, Symbols
-from augury.model import Iri
 
 _WRONG = Const(None)
 # Functions whose second argument, where it is a constant, is checked before the program runs.
@@ -35,7 +35,7 @@ _CHECKED: dict[str, tuple[str, Callable[[str], None], str]] = {
 
 
 @dataclass(frozen=True)
-class Expressions:
+class ExpressionReader:
     """Reads the expressions of one rule. `labels` are the labels that the rule defines."""
 
     symbols: Symbols
@@ -65,11 +65,11 @@ class Expressions:
         match node:
             case Var() | Wild() | Const():
                 return node
-            case s.Name():
+            case s.BareName():
                 return Const(node.text, node.span)
-            case s.Call() if node.name in self.symbols.functions:
+            case s.CallTerm() if node.name in self.symbols.functions:
                 self._computed(node)
-            case s.Call():
+            case s.CallTerm():
                 return Build(node.name, tuple(self.match(a) for a in node.args), node.span)
             case s.Arith():
                 self._computed(node)
@@ -96,20 +96,20 @@ class Expressions:
                 self.error(
                     "E209", "`_` has no value that could be used", node.span, "give the variable a name, in both places"
                 )
-            case s.Name():
+            case s.BareName():
                 function = self.symbols.functions.get(node.text) if arithmetic else None
                 if function is not None and function.takes(0):
                     return Apply(node.text, (), node.span, function.pure)
                 return Const(node.text, node.span)
             case s.Arith():
                 return Apply(node.op, tuple(self.value(a, True) for a in node.args), node.span)
-            case s.Call():
+            case s.CallTerm():
                 return self._call(node)
             case _:
                 self.error("E207", f"`{show_node(node)}` is not a value", node.span)
         return _WRONG
 
-    def _call(self, node: s.Call) -> Expr:
+    def _call(self, node: s.CallTerm) -> Expr:
         symbols, name, count = self.symbols, node.name, len(node.args)
         moment = self._moment(node)
         if moment is not None:
@@ -137,12 +137,12 @@ class Expressions:
             return Build(name, tuple(self.value(a) for a in node.args), node.span)
         return self._unknown_function(node)
 
-    def _moment(self, node: s.Call) -> Expr | None:
+    def _moment(self, node: s.CallTerm) -> Expr | None:
         """`start(o)`, `end(o)`, `duration(o)` and `length(o)`, where the call is one of them."""
         name, symbols = node.name, self.symbols
         if name == OVERLAP and not symbols.functions[name].registered:
             return self._overlap(node)
-        label = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], s.Name) else None
+        label = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], s.BareName) else None
         if label is not None and name == LENGTH and label.text in self.labels:
             return Moment("length", label.text, node.span)
         if label is not None and name in MOMENTS:
@@ -153,18 +153,18 @@ class Expressions:
             return self._no_value("E212", f"`{name}` takes a label", node.span, hint)
         return None
 
-    def _overlap(self, node: s.Call) -> Expr:
+    def _overlap(self, node: s.CallTerm) -> Expr:
         """`overlap(i, j)`: the duration that two labels share, a function of their four times."""
         times: list[Expr] = []
         for label in node.args:
-            if not isinstance(label, s.Name) or len(node.args) != 2:
+            if not isinstance(label, s.BareName) or len(node.args) != 2:
                 hint = "name two occurrences, and write `overlap(i, j)`"
                 return self._no_value("E212", f"`{OVERLAP}` takes two labels", node.span, hint)
             self.known_label(label.text, label.span)
             times += [Moment(bound, label.text, label.span) for bound in ("start", "end")]
         return Apply(OVERLAP, tuple(times), node.span)
 
-    def _aggregate(self, node: s.Call) -> Expr:
+    def _aggregate(self, node: s.CallTerm) -> Expr:
         name, count = node.name, len(node.args)
         if not (self.may_aggregate or self.in_run) or self.in_prev:
             message = f"`{name}` aggregates, but the rule collects nothing here"
@@ -176,19 +176,19 @@ class Expressions:
         if count != takes and not (count == 0 and name == "count"):
             return self._no_value("E206", f"`{name}` takes {counted(takes, 'argument')}, not {count}", node.span)
         match node.args:
-            case (s.Name(text=named),) if name == "count" and named in self.counted_labels:
+            case (s.BareName(text=named),) if name == "count" and named in self.counted_labels:
                 # The iterations of a label are counted by the time that each has.
                 return Aggregate("count", (Moment("start", named, node.span),), node.distinct, node.span)
         inside, tests = replace(self, may_aggregate=False, in_run=False), name in ("any", "all")
         args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
         return Aggregate(name, (pair(*args),) if takes == 2 else args, node.distinct, node.span)
 
-    def _unknown_function(self, node: s.Call) -> Expr:
+    def _unknown_function(self, node: s.CallTerm) -> Expr:
         symbols, name = self.symbols, node.name
         known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
         hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
         match node.args:
-            case (s.Name(text=label),) if label in self.labels:
+            case (s.BareName(text=label),) if label in self.labels:
                 hint = "the times of a label are " + ", ".join(f"`{m}({label})`" for m in MOMENTS)
             case _ if self.may_aggregate:
                 hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
@@ -197,7 +197,7 @@ class Expressions:
         symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
         return _WRONG
 
-    def _prev(self, node: s.Call) -> Expr:
+    def _prev(self, node: s.CallTerm) -> Expr:
         """`prev(X)` and `prev(X, D)`, in a condition of a run."""
         if not self.in_run or self.in_prev:
             message = "`prev` stands in a condition on the iterations of a run, not inside another `prev`, an aggregate or a head"
@@ -222,7 +222,7 @@ class Expressions:
 
     def head_argument(self, node: s.Node, type: str) -> Expr:
         """An argument of a head: computed; where it is declared as a term, any nested term may be built."""
-        if type == "term" and isinstance(node, s.Call) and node.name not in self.symbols.functions:
+        if type == "term" and isinstance(node, s.CallTerm) and node.name not in self.symbols.functions:
             return Build(node.name, tuple(self.head_argument(a, type) for a in node.args), node.span)
         return self.typed(self.value(node), type)
 
@@ -260,7 +260,9 @@ class Expressions:
                 options = tuple(tuple(self.conditions(operand)) for operand in s.joined(node))
                 return [AnyOf(options, node.span)]
             case s.Binary() if (
-                node.op.lower() in RELATIONS and isinstance(node.left, s.Name) and isinstance(node.right, s.Name)
+                node.op.lower() in RELATIONS
+                and isinstance(node.left, s.BareName)
+                and isinstance(node.right, s.BareName)
             ):
                 known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
                 return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
@@ -287,7 +289,7 @@ class Expressions:
                 return self._spans(node)
             case s.Not(between=None):
                 return self._unless(node)
-            case s.Call() | s.Name():
+            case s.CallTerm() | s.BareName():
                 return self._atom(node)
             case s.Was():
                 return self._was(node)
@@ -301,7 +303,7 @@ class Expressions:
         """Reports a relation of Allen between what are not two labels."""
         op = node.op.lower()
         hint = f"name the two patterns, `o: a(X), s: b(Y)`, and write `o {op} s`"
-        strange = [side for side in (node.left, node.right) if not isinstance(side, s.Name)]
+        strange = [side for side in (node.left, node.right) if not isinstance(side, s.BareName)]
         if len(strange) == 1:
             self.error("E212", f"`{show_node(strange[0])}` is not a label", strange[0].span, hint)
         else:
@@ -327,7 +329,7 @@ class Expressions:
             return [Compare("!=", value, option, node.span) for option in options]
         return [AnyOf(tuple((Compare("=", value, option, node.span),) for option in options), node.span)]
 
-    def _if(self, node: s.Call) -> Expr:
+    def _if(self, node: s.CallTerm) -> Expr:
         """`if(X > 3, a, b)`: the condition compares values."""
         condition, then, otherwise = node.args
         return Apply("if", (self._truth(condition), self.value(then, True), self.value(otherwise, True)), node.span)
@@ -353,7 +355,7 @@ class Expressions:
         items = node.labels.items if isinstance(node.labels, s.Group) else (node.labels,)
         names: list[str] = []
         for item in items:
-            if not isinstance(item, s.Name):
+            if not isinstance(item, s.BareName):
                 self.error("E212", f"`{show_node(item)}` is not a label", item.span, "write `{o, s} within 12h`")
             elif self.known_label(item.text, item.span):
                 names.append(item.text)
@@ -363,8 +365,8 @@ class Expressions:
         inner = node.negated
         if isinstance(inner, s.Was):
             return [Unless(c.name, c.args, node.span, True) for c in self._was(inner) if isinstance(c, Holds)]
-        if isinstance(inner, s.Call | s.Name):
-            name = inner.name if isinstance(inner, s.Call) else inner.text
+        if isinstance(inner, s.CallTerm | s.BareName):
+            name = inner.name if isinstance(inner, s.CallTerm) else inner.text
             if not self.symbols.is_static(name) and self.symbols.is_event(name) and not self.in_static_rule:
                 message = f"the event `{name}` cannot be negated on its own: absence needs an interval"
                 hint = f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`"
@@ -389,7 +391,11 @@ class Expressions:
     def _was(self, node: s.Was) -> list[Condition]:
         """`was p(X)`: the facts of the time point before."""
         name = (
-            node.atom.name if isinstance(node.atom, s.Call) else node.atom.text if isinstance(node.atom, s.Name) else ""
+            node.atom.name
+            if isinstance(node.atom, s.CallTerm)
+            else node.atom.text
+            if isinstance(node.atom, s.BareName)
+            else ""
         )
         hint = "write `was p(X)`, or `not was p(X)`, with a static predicate"
         if self.in_static_rule:
@@ -397,7 +403,7 @@ class Expressions:
             return self._no_condition(
                 "E267", "`was` belongs to an event rule: a static rule has no time before", node.span, hint
             )
-        if not isinstance(node.atom, s.Call | s.Name):
+        if not isinstance(node.atom, s.CallTerm | s.BareName):
             return self._no_condition("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
         if self.symbols.is_event(name) and not self.symbols.is_static(name):
             hint = f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`"
@@ -407,11 +413,11 @@ class Expressions:
             return self._no_condition("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
         return [replace(c, was=True, span=node.span) for c in found if isinstance(c, Holds)]
 
-    def _atom(self, node: s.Call | s.Name, negated: bool = False) -> list[Condition]:
+    def _atom(self, node: s.CallTerm | s.BareName, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""
         symbols = self.symbols
-        name, args = (node.name, node.args) if isinstance(node, s.Call) else (node.text, ())
-        if name == "sparql" and not symbols.is_static(name) and isinstance(node, s.Call):
+        name, args = (node.name, node.args) if isinstance(node, s.CallTerm) else (node.text, ())
+        if name == "sparql" and not symbols.is_static(name) and isinstance(node, s.CallTerm):
             return self._query(node)
         others = {*symbols.clauses, *symbols.static, *symbols.facts}
         if symbols.is_property(name) and len(args) != 2 and not nearest(name, others):
@@ -422,11 +428,11 @@ class Expressions:
             return self._no_condition("E206", message, node.span, hint)
         if symbols.is_static(name) or (symbols.is_property(name) and len(args) == 2):
             return [Holds(name, self.static_args(name, args), node.span)]
-        if name in symbols.functions and isinstance(node, s.Call):
+        if name in symbols.functions and isinstance(node, s.CallTerm):
             return [Compare("=", self._call(node), Const(True), node.span)]
         aggregate = symbols.aggregates.get(name)
         ranges = aggregate is not None and aggregate.result == "bool" and (self.may_aggregate or self.in_run)
-        if ranges and isinstance(node, s.Call) and not symbols.is_event(name):
+        if ranges and isinstance(node, s.CallTerm) and not symbols.is_event(name):
             return [Compare("=", self._call(node), Const(True), node.span)]
         if symbols.is_event(name):
             if self.in_static_rule:
@@ -447,7 +453,7 @@ class Expressions:
         symbols.unknown("static predicate", name, node.span.part(r"^[^(]+"), known, hint)
         return []
 
-    def _query(self, node: s.Call) -> list[Condition]:
+    def _query(self, node: s.CallTerm) -> list[Condition]:
         """`sparql("SELECT …", X, Y)`: the answers of a query, as facts."""
         if not node.args or not isinstance(node.args[0], Const) or not isinstance(node.args[0].value, str):
             hint = 'write `sparql("SELECT ?x WHERE { … }", X)`'

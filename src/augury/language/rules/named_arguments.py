@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.terms import Const, Wild
-from augury.errors import Findings, nearest
+from augury.core.errors import Findings, nearest
 from augury.language.rules import syntax as s
 
 
@@ -16,7 +16,7 @@ def by_place(
 ) -> tuple[s.Node, ...]:
     """Arguments that are given by name in their places; what is left out is `_`, but a head gives all."""
     named = [(a.operands[0], a.operands[1]) for a in args if isinstance(a, s.Chain) and a.ops == ("=",)]
-    chosen = [(key, value) for key, value in named if isinstance(key, s.Name)]
+    chosen = [(key, value) for key, value in named if isinstance(key, s.BareName)]
     if not chosen:
         return args
     span = args[0].span.to(args[-1].span)

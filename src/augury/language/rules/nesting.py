@@ -5,16 +5,16 @@ Long lists and chains of conditions, many rules and many facts are no matter of 
 
 from __future__ import annotations
 
-from augury.errors import Span
+from augury.core.errors import Span
 from augury.language.rules import syntax as s
 
 DEEPEST = 200  # parts inside one another, and literals side by side
 MOST_REPEATED = 200
 
 
-def too_large(statement: s.EventRule | s.StaticRule) -> tuple[str, Span, str] | None:
+def too_large(statement: s.RuleStatement | s.StaticRule) -> tuple[str, Span, str] | None:
     """What is too large about a rule, where, and what to do about it."""
-    event = isinstance(statement, s.EventRule)
+    event = isinstance(statement, s.RuleStatement)
     hint = f"{'derive an event' if event else 'define a static predicate'} from some of them, and use it here"
     if _deeper(statement, DEEPEST):
         return f"more than {DEEPEST} parts are nested in one another", statement.head.span, hint
@@ -30,7 +30,7 @@ def too_large(statement: s.EventRule | s.StaticRule) -> tuple[str, Span, str] | 
     return None
 
 
-def _deeper(statement: s.EventRule | s.StaticRule, levels: int) -> bool:
+def _deeper(statement: s.RuleStatement | s.StaticRule, levels: int) -> bool:
     """Whether a rule has more levels. A chain of conditions, `X = 1 or X = 2 or …`, is one level, however long it is."""
     static = isinstance(statement, s.StaticRule)
     level: list[tuple[s.Node, bool]] = [(statement.head, False), *((literal, static) for literal in statement.body)]

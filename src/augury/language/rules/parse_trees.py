@@ -12,12 +12,12 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
 from augury.algebra.terms import Const, Var, Wild
-from augury.clock import Duration, Timestamp, read_duration, read_timestamp
-from augury.errors import Findings, Source, Span
+from augury.core.clock import Duration, Timestamp, read_duration, read_timestamp
+from augury.core.errors import Findings, Source, Span
+from augury.core.model import MAX_INT, Iri
 from augury.language.rules import syntax as s
 from augury.language.rules.regroup import regroup
 from augury.language.rules.statements import COLON
-from augury.model import MAX_INT, Iri
 
 Integer: TypeAlias = int  # inside the reader, `int` is a rule of the grammar
 
@@ -42,40 +42,42 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def include(self, meta: Meta, path: Token) -> s.Include:
         return s.Include(_unquote(path), span=self._span(meta))
 
-    def prefix(self, meta: Meta, name: Token, iri: Token) -> s.Prefix:
-        return s.Prefix(_label(name), iri[1:-1], span=self._span(meta))
+    def prefix(self, meta: Meta, name: Token, iri: Token) -> s.PrefixDecl:
+        return s.PrefixDecl(_label(name), iri[1:-1], span=self._span(meta))
 
-    def attribute(self, meta: Meta, name: Token, type: Token) -> s.Attribute:
-        return s.Attribute(_label(name), str(type).lower(), self._span(meta), self._token(type))
+    def attribute(self, meta: Meta, name: Token, type: Token) -> s.AttributeDecl:
+        return s.AttributeDecl(_label(name), str(type).lower(), self._span(meta), self._token(type))
 
-    def attributes(self, meta: Meta, *items: s.Attribute | None) -> tuple[s.Attribute, ...]:
+    def attributes(self, meta: Meta, *items: s.AttributeDecl | None) -> tuple[s.AttributeDecl, ...]:
         return tuple(i for i in items if i is not None)
 
-    def event_decl(self, meta: Meta, name: Token, attributes: tuple[s.Attribute, ...] | None) -> s.EventDecl:
+    def event_decl(self, meta: Meta, name: Token, attributes: tuple[s.AttributeDecl, ...] | None) -> s.EventDecl:
         return s.EventDecl(self._name(name), attributes or (), span=self._span(meta))
 
-    def static_decl(self, meta: Meta, name: Token, attributes: tuple[s.Attribute, ...]) -> s.StaticDecl:
+    def static_decl(self, meta: Meta, name: Token, attributes: tuple[s.AttributeDecl, ...]) -> s.StaticDecl:
         return s.StaticDecl(self._name(name), attributes, span=self._span(meta))
 
     def function_decl(
-        self, meta: Meta, name: Token, attributes: tuple[s.Attribute, ...], result: Token | None = None
+        self, meta: Meta, name: Token, attributes: tuple[s.AttributeDecl, ...], result: Token | None = None
     ) -> s.FunctionDecl:
         returned = "any" if result is None else str(result).lower()
         return s.FunctionDecl(str(name), attributes, returned, span=self._span(meta))
 
-    def policy(self, meta: Meta, name: Token, ties: Token | None, *per: Token | None) -> s.Policy:
+    def policy(self, meta: Meta, name: Token, ties: Token | None, *per: Token | None) -> s.PolicyClause:
         by = str(ties) if ties is not None and ties.type == "VAR" else None
         chosen = "by" if by else str(ties).lower() if ties else "longest"
-        return s.Policy(str(name).lower(), chosen, by, tuple(str(v) for v in per if v is not None), self._span(meta))
+        return s.PolicyClause(
+            str(name).lower(), chosen, by, tuple(str(v) for v in per if v is not None), self._span(meta)
+        )
 
-    def policy_decl(self, meta: Meta, policy: s.Policy) -> s.PolicyDecl:
+    def policy_decl(self, meta: Meta, policy: s.PolicyClause) -> s.PolicyDecl:
         return s.PolicyDecl(policy, span=self._span(meta))
 
-    def tick(self, meta: Meta, length: Token) -> s.Tick:
-        return s.Tick(self._duration(length), span=self._span(meta))
+    def tick(self, meta: Meta, length: Token) -> s.TickDecl:
+        return s.TickDecl(self._duration(length), span=self._span(meta))
 
-    def output(self, meta: Meta, *names: Token) -> s.Output:
-        return s.Output(tuple(s.Name(self._name(t), self._token(t)) for t in names), span=self._span(meta))
+    def output(self, meta: Meta, *names: Token) -> s.OutputDecl:
+        return s.OutputDecl(tuple(s.BareName(self._name(t), self._token(t)) for t in names), span=self._span(meta))
 
     def event_rule(
         self,
@@ -88,14 +90,14 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         per: tuple[Var, ...] | None,
         which: Token | None,
         skip: Token | None,
-        policy: s.Policy | None,
-        top: s.Top | None,
-    ) -> s.EventRule:
+        policy: s.PolicyClause | None,
+        top: s.TopClause | None,
+    ) -> s.RuleStatement:
         makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
         name = _label(label) if label else None
         choice = self._choice(per, which, skip, self._span(meta))
         start: s.Node | Literal["END"] | None = "END" if isinstance(since, Token) else since
-        return s.EventRule(head, regroup(body), name, policy, makes, choice, start, top, span=self._span(meta))
+        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, span=self._span(meta))
 
     def top(
         self,
@@ -106,11 +108,11 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         ties: Token | None,
         per: tuple[Var, ...] | None,
         place: Token | None,
-    ) -> s.Top:
+    ) -> s.TopClause:
         first = None if count.type == "ALL" else self._integer(count)
         ascending = order is not None and order.type == "ASC"
         at = None if place is None else Var(str(place), self._token(place))
-        return s.Top(first, by, ascending, ties is not None, per or (), at, self._span(meta))
+        return s.TopClause(first, by, ascending, ties is not None, per or (), at, self._span(meta))
 
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
@@ -165,7 +167,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def binary_op(self, meta: Meta, word: Token) -> str:
         return str(word.type)
 
-    def binary(self, meta: Meta, left: s.Node, op: str, policy: s.Policy | None, right: s.Node) -> s.Binary:
+    def binary(self, meta: Meta, left: s.Node, op: str, policy: s.PolicyClause | None, right: s.Node) -> s.Binary:
         return s.Binary(op, left, right, policy, span=self._span(meta))
 
     def infix_not(self, meta: Meta, sequence: s.Node, word: Token, negated: s.Node) -> s.Not:
@@ -175,7 +177,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         return s.Not(negated, (sequence.left, sequence.right), sequence.policy, self._span(meta))
 
     def not_between(
-        self, meta: Meta, _: Token, policy: s.Policy | None, negated: s.Node, first: s.Node, second: s.Node | None
+        self, meta: Meta, _: Token, policy: s.PolicyClause | None, negated: s.Node, first: s.Node, second: s.Node | None
     ) -> s.Not:
         if second is not None:
             return s.Not(negated, (first, second), policy, self._span(meta))
@@ -262,10 +264,10 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def distinct(self, meta: Meta, argument: s.Node) -> tuple[str, s.Node]:
         return ("distinct", argument)
 
-    def call(self, meta: Meta, name: Token, args: list[Any] | None) -> s.Call:
+    def call(self, meta: Meta, name: Token, args: list[Any] | None) -> s.CallTerm:
         distinct = any(isinstance(a, tuple) for a in args or ())
         plain = tuple(a[1] if isinstance(a, tuple) else a for a in args or ())
-        return s.Call(self._name(name), plain, distinct, self._span(meta))
+        return s.CallTerm(self._name(name), plain, distinct, self._span(meta))
 
     def graph(self, meta: Meta, text: Token) -> s.GraphCall:
         from augury.language.spaseq.graph_atoms import read_graph_atom
@@ -283,8 +285,8 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def wild(self, meta: Meta, *_: Token) -> Wild:
         return Wild(self._span(meta))
 
-    def name(self, meta: Meta, name: Token) -> s.Name:
-        return s.Name(str(name), self._span(meta))
+    def name(self, meta: Meta, name: Token) -> s.BareName:
+        return s.BareName(str(name), self._span(meta))
 
     def pname(self, meta: Meta, name: Token) -> Const:
         return Const(Iri(self._name(name)), self._span(meta))

@@ -8,16 +8,16 @@ from typing import Literal, cast
 from augury.algebra.nodes import Either, Instant, Join, Node, Policy, Repeat, Scan, Select, Within
 from augury.algebra.relations import OPERATORS, RELATIVE
 from augury.algebra.terms import Const, Expr, Var, Wild
-from augury.clock import Duration, Timestamp
-from augury.errors import Findings, Note, Span
+from augury.core.clock import Duration, Timestamp
+from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
-from augury.language.rules.expressions import Expressions
+from augury.language.rules.expressions import ExpressionReader
 from augury.language.rules.named_arguments import by_place
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
 
 
-def read_policy(policy: s.Policy) -> Policy:
+def read_policy(policy: s.PolicyClause) -> Policy:
     return Policy(
         cast(Literal["unrestricted", "recent", "chronological"], policy.name),
         cast(Literal["longest", "shortest", "by"], policy.ties),
@@ -27,10 +27,10 @@ def read_policy(policy: s.Policy) -> Policy:
 
 
 @dataclass
-class Patterns:
+class PatternReader:
     """Reads the patterns of one rule. `policy` holds where an operator names none."""
 
-    reader: Expressions
+    reader: ExpressionReader
     policy: Policy
 
     @property
@@ -43,9 +43,9 @@ class Patterns:
 
     def pattern(self, node: s.Node) -> Node | None:
         match node:
-            case s.Call():
+            case s.CallTerm():
                 return self._scan(node.name, node.args, node.span)
-            case s.Name() if not self._is_label(node.text):
+            case s.BareName() if not self._is_label(node.text):
                 return self._scan(node.text, (), node.span)
             case Const(value=Timestamp() | int() as time) if not isinstance(time, bool):
                 return Instant(node, node.span)
@@ -83,7 +83,7 @@ class Patterns:
             name in RELATIVE
             and not symbols.is_event(name)
             and args
-            and isinstance(args[0], s.Name)
+            and isinstance(args[0], s.BareName)
             and args[0].text in self.reader.labels
         ):
             hint = f"write `w: {' '.join(span.text.split())}`"
@@ -102,7 +102,7 @@ class Patterns:
 
     def _clocked(self, args: tuple[s.Node, ...]) -> bool:
         """Whether arguments are those of windows by the clock: lengths and units, or the label of one."""
-        if len(args) == 1 and isinstance(args[0], s.Name) and args[0].text in self.reader.labels:
+        if len(args) == 1 and isinstance(args[0], s.BareName) and args[0].text in self.reader.labels:
             return True
         return bool(args) and isinstance(args[0], Const) and isinstance(args[0].value, Duration)
 
@@ -168,7 +168,7 @@ def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
     shown = show_node(node)
     expected = f"`{shown}` stands where an event is expected"
     match node:
-        case s.Name():
+        case s.BareName():
             hint = "a relation of labels is a literal of its own, or joined with others by `and` or `or`"
             return "E227", f"`{shown}` is a label of the rule, where an event is expected", hint
         case s.Quantified() | s.Binary():
@@ -189,10 +189,10 @@ def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
             return "E228", "a list of literals stands where one pattern is expected", "join patterns with AND or SEQ"
         case s.Chain() | s.Arith() if node.span.text.startswith("@"):
             return "E228", expected, "a calendar time stands in quotes: @'2026-01-31'"
-        case s.Arith(op="+" | "*", args=(s.Call() | s.Name() as part, s.Call() | s.Name() as other)):
+        case s.Arith(op="+" | "*", args=(s.CallTerm() | s.BareName() as part, s.CallTerm() | s.BareName() as other)):
             form = f"`{show_node(part)}{node.op} NEXT {show_node(other)}`"
             return "E228", expected, f"a quantifier stands behind its part, and an operator behind it: {form}"
-        case s.Arith(op="+" | "*", args=(s.Name() as part, rest)):
+        case s.Arith(op="+" | "*", args=(s.BareName() as part, rest)):
             hint = f"a quantifier stands behind the arguments: `{show_node(part)}({show_node(rest)}){node.op}`"
             return "E228", expected, hint
         case s.Chain():

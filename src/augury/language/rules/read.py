@@ -9,12 +9,12 @@ from dataclasses import replace
 from lark import Token, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 
-from augury.errors import Findings, Note, Source, Span
+from augury.core.errors import Findings, Note, Source, Span
 from augury.language.rules import syntax as s
 from augury.language.rules.grammar import parser
 from augury.language.rules.nesting import too_large
 from augury.language.rules.parse_trees import Refused, TreeReader
-from augury.language.rules.statements import COLON, Chunk, chunks
+from augury.language.rules.statements import COLON, StatementText, chunks
 from augury.language.rules.syntax_errors import explain, next_statement
 
 KNOWN_PREFIXES = {
@@ -51,7 +51,7 @@ def _read(
             trailing = chunk.comments.before
             continue
         for statement in _parse(chunk, source, findings, prefixes):
-            if isinstance(statement, s.Prefix):
+            if isinstance(statement, s.PrefixDecl):
                 prefixes[statement.name] = findings.prefixes[statement.name] = statement.iri
             if isinstance(statement, s.Include) and load is not None:
                 included = load(statement.path, statement.span)
@@ -69,7 +69,7 @@ def _read(
     modules.append(s.Module(tuple(statements), trailing, Span(source, 0, len(source.text))))
 
 
-def _parse(chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str, str]) -> Iterator[s.Statement]:
+def _parse(chunk: StatementText, source: Source, findings: Findings, prefixes: dict[str, str]) -> Iterator[s.Statement]:
     """The statement of a chunk; several where a full stop is missing before a line that begins one."""
     tree = _tree(chunk)
     while isinstance(tree, UnexpectedInput):
@@ -85,7 +85,7 @@ def _parse(chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str,
     yield from _statement(tree, chunk, source, findings, prefixes)
 
 
-def _tree(chunk: Chunk) -> Tree[Token] | UnexpectedInput:
+def _tree(chunk: StatementText) -> Tree[Token] | UnexpectedInput:
     try:
         return parser().parse(chunk.text)
     except UnexpectedInput as error:
@@ -93,7 +93,7 @@ def _tree(chunk: Chunk) -> Tree[Token] | UnexpectedInput:
 
 
 def _statement(
-    tree: Tree[Token], chunk: Chunk, source: Source, findings: Findings, prefixes: dict[str, str]
+    tree: Tree[Token], chunk: StatementText, source: Source, findings: Findings, prefixes: dict[str, str]
 ) -> Iterator[s.Statement]:
     statement = _transform(tree, TreeReader(source, chunk.start, prefixes, findings))
     if statement is None:
@@ -113,14 +113,14 @@ def _transform(tree: Tree[Token], reader: TreeReader) -> s.Statement | None:
             return None
         raise
     assert isinstance(statement, s.Statement)
-    if isinstance(statement, s.EventRule | s.StaticRule) and (problem := too_large(statement)) is not None:
+    if isinstance(statement, s.RuleStatement | s.StaticRule) and (problem := too_large(statement)) is not None:
         message, span, hint = problem
         reader.findings.add("E108", message, span, hint=hint)
         return None
     return statement
 
 
-def _unread(chunk: Chunk, findings: Findings) -> None:
+def _unread(chunk: StatementText, findings: Findings) -> None:
     """Nothing is said about names that a statement may define, if it could not be read: those before an arrow."""
     lines = [re.split(r"<-|←|:-", line) for line in chunk.text.splitlines()]
     heads = [parts[0] for parts in lines if len(parts) > 1] or [chunk.text]

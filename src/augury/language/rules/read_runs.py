@@ -22,19 +22,19 @@ from augury.algebra.terms import (
     variables,
 )
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Note
+from augury.core.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import counted_label
-from augury.language.rules.patterns import Patterns
-from augury.language.rules.run_parts import OWN_RULE, Draft, RunLiteral, RunParts
+from augury.language.rules.patterns import PatternReader
+from augury.language.rules.run_parts import OWN_RULE, PartDraft, RunLiteral, RunParts
 
 
-class Runs(RunParts):
+class RunReader(RunParts):
     """Reads the run of a rule: its conditions, and what is aggregated over its iterations."""
 
-    def __init__(self, patterns: Patterns, literal: RunLiteral, choice: s.Choice | None) -> None:
+    def __init__(self, patterns: PatternReader, literal: RunLiteral, choice: s.Choice | None) -> None:
         super().__init__(patterns, literal, choice)
-        self.results: dict[str, n.Result] = {}
+        self.results: dict[str, n.RunResult] = {}
         self.where: list[n.Condition] = []
 
     def assign(self, others: list[n.Condition], foreign: set[str] | None) -> list[n.Condition]:
@@ -123,7 +123,7 @@ class Runs(RunParts):
                 )
                 self._error("E235", message, part.span, hint=hint)
 
-    def _place(self, draft: Draft | None, condition: n.Condition) -> None:
+    def _place(self, draft: PartDraft | None, condition: n.Condition) -> None:
         if not self.findings.sound(condition.span):
             self.ok = False
         if not self.ok or not self._fits(condition):
@@ -198,7 +198,7 @@ class Runs(RunParts):
             hint = "give `prev` a default: `prev(X, X)`, or put the expression where the variable stands"
             self._error("E237", f"`{name}` would have no value in the first iteration", condition.span, hint=hint)
 
-    def _bound_without(self, condition: n.Condition, draft: Draft) -> set[str]:
+    def _bound_without(self, condition: n.Condition, draft: PartDraft) -> set[str]:
         """The own variables of a part that other conditions bind."""
         return {v for c in draft.where if c is not condition for v in n.condition_vars(c)}
 
@@ -229,7 +229,7 @@ class Runs(RunParts):
             self._error("E239", message, expr.span, hint=hint)
             return expr
         name = show(expr) if label is None else f"count({label})"
-        self.results.setdefault(name, n.Result(name, part, plain))
+        self.results.setdefault(name, n.RunResult(name, part, plain))
         return Var(name, expr.span)
 
     def owner(self, expr: Aggregate) -> int | None:
@@ -263,7 +263,7 @@ class Runs(RunParts):
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
             own, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
-            parts.append(n.Part(draft.node, link, link, draft.least, draft.most, own, where, after, draft.span))
+            parts.append(n.RunPart(draft.node, link, link, draft.least, draft.most, own, where, after, draft.span))
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
         results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()

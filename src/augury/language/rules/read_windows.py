@@ -5,8 +5,8 @@ from __future__ import annotations
 from augury.algebra.clock_windows import Windows, unit_windows
 from augury.algebra.terms import Const, Var
 from augury.algebra.wall_time import DAY, UnknownZone, zone_of
-from augury.clock import Duration, Timestamp
-from augury.errors import Findings, misspelt
+from augury.core.clock import Duration, Timestamp
+from augury.core.errors import Findings, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.show import show_node
 
@@ -18,7 +18,7 @@ ELSEWHERE = {"tumble", "tumbling", "hop", "hopping", "slide", "sliding", "window
 class WindowReader:
     """Reads the arguments of `every`."""
 
-    def __init__(self, call: s.Call, tick: int | None, findings: Findings) -> None:
+    def __init__(self, call: s.CallTerm, tick: int | None, findings: Findings) -> None:
         self.call, self.tick, self.findings = call, tick, findings
 
     def windows(self) -> Windows | None:
@@ -70,7 +70,7 @@ class WindowReader:
     def _zone(self, node: s.Node | None) -> str | bool | None:
         if node is None:
             return None
-        name = node.value if isinstance(node, Const) else node.text if isinstance(node, s.Name) else None
+        name = node.value if isinstance(node, Const) else node.text if isinstance(node, s.BareName) else None
         try:
             zone_of(str(name))
         except UnknownZone as error:
@@ -85,9 +85,9 @@ class WindowReader:
                 return ("us" if where is None else "day"), length.us
             case Const(value=int() as ticks) if self.tick is not None and not isinstance(ticks, bool):
                 return "us", ticks * self.tick
-            case s.Name(text=unit) if unit in _UNITS:
+            case s.BareName(text=unit) if unit in _UNITS:
                 return unit_windows(unit, where)
-            case s.Name(text=unit):
+            case s.BareName(text=unit):
                 close = misspelt(unit, _UNITS)
                 self._wrong(f"`{unit}` is no size of windows", node, f"did you mean `{close}`?" if close else _FORM)
             case Var():
@@ -102,4 +102,4 @@ class WindowReader:
 
 
 def is_named(node: s.Node) -> bool:
-    return isinstance(node, s.Chain) and node.ops == ("=",) and isinstance(node.operands[0], s.Name)
+    return isinstance(node, s.Chain) and node.ops == ("=",) and isinstance(node.operands[0], s.BareName)

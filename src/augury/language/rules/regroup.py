@@ -66,4 +66,4 @@ def _chain(node: s.Node) -> tuple[list[s.Node], list[str]]:
 
 
 def _is_label(node: s.Node, labels: set[str]) -> bool:
-    return isinstance(node, s.Name) and node.text in labels
+    return isinstance(node, s.BareName) and node.text in labels

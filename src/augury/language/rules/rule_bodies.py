@@ -8,10 +8,10 @@ from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE
 from augury.algebra.terms import Const
-from augury.clock import Duration, show_duration
-from augury.errors import Note, Span, misspelt
+from augury.core.clock import Duration, show_duration
+from augury.core.errors import Note, Span, misspelt
 from augury.language.rules import syntax as s
-from augury.language.rules.patterns import Patterns
+from augury.language.rules.patterns import PatternReader
 from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
@@ -20,7 +20,7 @@ THE_RUN = n.Run(())  # stands for the run of a rule until all its conditions are
 
 
 @dataclass
-class Body:
+class RuleBody:
     """What the literals of a rule come to."""
 
     patterns: list[n.Node] = field(default_factory=list)
@@ -42,7 +42,7 @@ def collecting(literal: s.Node) -> s.While | s.Last | None:
 class BodyReader:
     """Reads the literals of one event rule, and defines the labels of its reader."""
 
-    def __init__(self, patterns: Patterns, literals: tuple[s.Node, ...]) -> None:
+    def __init__(self, patterns: PatternReader, literals: tuple[s.Node, ...]) -> None:
         self.patterns, self.reader, self.literals = patterns, patterns.reader, literals
         self.symbols, self.findings = patterns.symbols, patterns.findings
         self._has_run = any(run_literal(literal) is not None for literal in literals)
@@ -57,8 +57,8 @@ class BodyReader:
                 self._define_label(collected.label, collected.span, collected.body)
                 self.reader.counted_labels.add(collected.label)
 
-    def read(self) -> Body:
-        body = Body()
+    def read(self) -> RuleBody:
+        body = RuleBody()
         for literal in self.literals:
             self._literal(literal, body)
         self._counted_back(body)
@@ -69,30 +69,30 @@ class BodyReader:
         if previous is not None:
             self.findings.add("E222", f"the label `{label}` is used twice", here, Note("used here first", previous))
         self.reader.labels.setdefault(label, here)
-        if isinstance(body, s.Name | s.Call):
-            self.reader.labelled.setdefault(label, body.text if isinstance(body, s.Name) else body.name)
+        if isinstance(body, s.BareName | s.CallTerm):
+            self.reader.labelled.setdefault(label, body.text if isinstance(body, s.BareName) else body.name)
 
-    def _literal(self, literal: s.Node, body: Body) -> None:
+    def _literal(self, literal: s.Node, body: RuleBody) -> None:
         if run_literal(literal) is not None:
             body.patterns.append(THE_RUN)
             return
         match literal:
-            case s.Labelled(body=s.Call() as call) if self._is_relative(call):
+            case s.Labelled(body=s.CallTerm() as call) if self._is_relative(call):
                 relative = self._relative(literal, call)
                 if relative is not None:
                     body.relatives.append(relative)
-            case s.Labelled(body=s.Call(name="every") as call) if not self.symbols.is_event("every"):
+            case s.Labelled(body=s.CallTerm(name="every") as call) if not self.symbols.is_event("every"):
                 windows = WindowReader(call, self.symbols.tick, self.findings).windows()
                 if windows is not None:
                     body.windows[literal.label] = windows
                     body.patterns.append(n.Label(literal.label, n.Every(windows, call.span), literal.span))
-            case s.Labelled(body=s.Call(name="previous") as call) if not self.symbols.is_event("previous"):
+            case s.Labelled(body=s.CallTerm(name="previous") as call) if not self.symbols.is_event("previous"):
                 self._previous(literal, call, body)
-            case s.Labelled(body=s.Call() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
+            case s.Labelled(body=s.CallTerm() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
                 message = f"`{call.name}` is not a word of the language"
                 hint = "windows by the clock are `w: every(1h)`, and `w: every(1h, 5min)` where they hop"
                 self.findings.add("E268", message, call.span.part(r"\w+"), hint=hint)
-            case s.Labelled(body=s.Call() as call) if self._meant_relative(call):
+            case s.Labelled(body=s.CallTerm() as call) if self._meant_relative(call):
                 close = misspelt(call.name, RELATIVE)
                 message = f"unknown relative temporal event `{call.name}`"
                 hint = f"did you mean `{close}`?"
@@ -128,11 +128,11 @@ class BodyReader:
         match node:
             case s.Chain() | s.Among() | s.Between() | s.WithinSet() | s.Group() | s.Not(between=None) | s.Was():
                 return True
-            case s.Binary(left=s.Name(text=left), right=s.Name(text=right)) if node.op.lower() in RELATIONS:
+            case s.Binary(left=s.BareName(text=left), right=s.BareName(text=right)) if node.op.lower() in RELATIONS:
                 return node.op not in OPERATORS or (left in labels and right in labels)
             case s.Binary(op="AND" | "OR"):
                 return self._is_condition(node.left) and self._is_condition(node.right)
-            case s.Call(name=name, args=args):
+            case s.CallTerm(name=name, args=args):
                 if name == "sparql" and not symbols.is_event(name):
                     return True
                 if symbols.is_property(name) and len(args) == 2:  # an event with such a name is declared, or derived
@@ -140,28 +140,28 @@ class BodyReader:
                 aggregate = symbols.aggregates.get(name) if self._collects or self._has_run else None
                 tests = symbols.is_test(name) or (aggregate is not None and aggregate.result == "bool")
                 return symbols.is_static(name) or (tests and not symbols.is_event(name))
-            case s.Name(text=name):
+            case s.BareName(text=name):
                 return symbols.is_static(name)
             case Const(value=bool()):
                 return True
         return False
 
-    def _a_length(self, call: s.Call) -> bool:
+    def _a_length(self, call: s.CallTerm) -> bool:
         lengths = any(isinstance(a, Const) and isinstance(a.value, Duration) for a in call.args)
         return lengths and not self.symbols.is_event(call.name)
 
-    def _previous(self, literal: s.Labelled, call: s.Call, body: Body) -> None:
+    def _previous(self, literal: s.Labelled, call: s.CallTerm, body: RuleBody) -> None:
         """`v: previous(w)`, once all windows are read."""
         match call.args:
-            case (s.Name() as anchor,) if self.reader.known_label(anchor.text, anchor.span):
+            case (s.BareName() as anchor,) if self.reader.known_label(anchor.text, anchor.span):
                 body.previous.append(n.Relative(literal.label, "previous", anchor.text, 0, literal.span))
-            case (s.Name(),):
+            case (s.BareName(),):
                 pass
             case _:
                 hint = f"write `{literal.label}: previous(w)`"
                 self.findings.add("E268", "`previous` takes the label of a window by the clock", call.span, hint=hint)
 
-    def _counted_back(self, body: Body) -> None:
+    def _counted_back(self, body: RuleBody) -> None:
         """The windows that `previous` counts in; of a window before that one, the same."""
         for relative in body.previous:
             chain = {r.label: r.anchor for r in body.previous}
@@ -176,23 +176,23 @@ class BodyReader:
                 hint = "`previous` is the window before one of `every`"
                 self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span, hint=hint)
 
-    def _meant_relative(self, call: s.Call) -> bool:
+    def _meant_relative(self, call: s.CallTerm) -> bool:
         """Whether `extends(o, 6h)` looks like a relative temporal event."""
         match call.args:
-            case (s.Name(text=anchor), Const(value=Duration())) if anchor in self.reader.labels:
+            case (s.BareName(text=anchor), Const(value=Duration())) if anchor in self.reader.labels:
                 return not self.symbols.is_event(call.name) and misspelt(call.name, RELATIVE) is not None
         return False
 
-    def _is_relative(self, call: s.Call) -> bool:
+    def _is_relative(self, call: s.CallTerm) -> bool:
         return call.name in RELATIVE and not (call.name == "until" and self.symbols.is_event("until"))
 
-    def _relative(self, literal: s.Labelled, call: s.Call) -> n.Relative | None:
+    def _relative(self, literal: s.Labelled, call: s.CallTerm) -> n.Relative | None:
         places = tuple(a for a in call.args if not is_named(a))
         named = {a.operands[0].text: a.operands[1] for a in call.args if is_named(a)}  # type: ignore[union-attr]
         match places:
-            case (s.Name() as anchor, length) if call.name == "until" or named or not isinstance(length, Const):
+            case (s.BareName() as anchor, length) if call.name == "until" or named or not isinstance(length, Const):
                 return self._from_value(literal, call, anchor, length, named)
-            case (s.Name() as anchor, Const(value=Duration()) as length):
+            case (s.BareName() as anchor, Const(value=Duration()) as length):
                 if not self.reader.known_label(anchor.text, anchor.span):
                     return None
                 tick = self.symbols.tick
@@ -202,7 +202,7 @@ class BodyReader:
                     self.findings.add("E224", message, length.span, hint=hint)
                     return None
                 return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
-            case (s.Name() as anchor, Const(value=int() | float()) as length):
+            case (s.BareName() as anchor, Const(value=int() | float()) as length):
                 if self.symbols.tick is None:
                     hint = f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`"
                     self.findings.add("E224", "a duration needs a unit", length.span, hint=hint)
@@ -216,7 +216,7 @@ class BodyReader:
         return None
 
     def _from_value(
-        self, literal: s.Labelled, call: s.Call, anchor: s.Name, length: s.Node, named: dict[str, s.Node]
+        self, literal: s.Labelled, call: s.CallTerm, anchor: s.BareName, length: s.Node, named: dict[str, s.Node]
     ) -> n.Relative | None:
         """A window whose length, or end, is an expression; `most = D` bounds it."""
         most = named.pop("most", None)

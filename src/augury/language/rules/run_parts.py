@@ -9,9 +9,9 @@ from typing import cast
 from augury.algebra import nodes as n
 from augury.algebra.terms import Var, show, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.errors import Findings, Note, Span
+from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
-from augury.language.rules.patterns import Patterns
+from augury.language.rules.patterns import PatternReader
 from augury.language.rules.show import show_node
 
 OWN_RULE = "give the run a rule of its own, and use its event here"
@@ -56,7 +56,7 @@ def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
 
 
 @dataclass
-class Draft:
+class PartDraft:
     """A part as it is read."""
 
     node: n.Node
@@ -81,12 +81,12 @@ class Draft:
 class RunParts:
     """The parts of the run of a rule. `ok` is false once something was reported that the rest rests on."""
 
-    def __init__(self, patterns: Patterns, literal: RunLiteral, choice: s.Choice | None) -> None:
+    def __init__(self, patterns: PatternReader, literal: RunLiteral, choice: s.Choice | None) -> None:
         self.patterns, self.reader, self.literal = patterns, patterns.reader, literal
         self.choice = choice or s.Choice()
         self.findings: Findings = patterns.findings
         self.key: tuple[str, ...] = ()
-        self.drafts: list[Draft] = []
+        self.drafts: list[PartDraft] = []
         self.links: list[n.Link] = []
         self.ok = self._read_parts()
         if self.ok:
@@ -109,7 +109,7 @@ class RunParts:
         self.drafts = [draft for draft in read if draft is not None]
         return len(self.drafts) == len(read)
 
-    def _read_part(self, operand: s.Node) -> Draft | None:
+    def _read_part(self, operand: s.Node) -> PartDraft | None:
         node, least, most = operand, 1, cast("int | None", 1)
         if isinstance(operand, s.Quantified):
             node, least, most = operand.pattern, operand.least, operand.most
@@ -130,12 +130,12 @@ class RunParts:
         if pattern is None:
             return None
         named = pattern if label is None else n.Label(label, pattern, operand.span)
-        return Draft(named, label, least, most, written, operand.span)
+        return PartDraft(named, label, least, most, written, operand.span)
 
     def _atoms(self, node: s.Node) -> n.Node | None:
         """An event, or several joined by OR."""
         match node:
-            case s.Call() | s.Name():
+            case s.CallTerm() | s.BareName():
                 return self.patterns.pattern(node)
             case s.Binary(op="OR"):
                 sides = [self._branch(operand) for operand in s.joined(node)]
@@ -162,8 +162,8 @@ class RunParts:
 
     def _branch(self, node: s.Node) -> n.Node | None:
         """A branch of OR, with conditions on it alone."""
-        if isinstance(node, s.Call | s.Name) or (
-            isinstance(node, s.Where) and isinstance(node.pattern, s.Call | s.Name)
+        if isinstance(node, s.CallTerm | s.BareName) or (
+            isinstance(node, s.Where) and isinstance(node.pattern, s.CallTerm | s.BareName)
         ):
             return self.patterns.pattern(node)
         return self._atoms(node)
@@ -199,7 +199,7 @@ class RunParts:
                 draft.own = draft.vars - seen
             seen |= draft.vars
 
-    def _no_arguments(self, draft: Draft, scans: Iterable[n.Scan], where: str) -> None:
+    def _no_arguments(self, draft: PartDraft, scans: Iterable[n.Scan], where: str) -> None:
         """The own variables of a part are no arguments elsewhere."""
         for scan in scans:
             for name in sorted(variables(*scan.args) & draft.own):

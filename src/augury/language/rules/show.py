@@ -7,9 +7,9 @@ from typing import assert_never
 
 from augury.algebra.relations import OPERATORS, RELATIONS
 from augury.algebra.terms import Const, Var, Wild
+from augury.core.model import Iri, show_value
 from augury.language.rules import syntax as s
 from augury.language.rules.read import KNOWN_PREFIXES
-from augury.model import Iri, show_value
 
 WIDTH = 100
 # Binding strength, loosest first; a looser part inside a tighter place gets parentheses.
@@ -45,7 +45,7 @@ class Printer:
         match statement:
             case s.Include():
                 return f'include "{_escape(statement.path)}"'
-            case s.Prefix():
+            case s.PrefixDecl():
                 self.prefixes[statement.name] = statement.iri
                 return f"prefix {statement.name}: <{statement.iri}>"
             case s.EventDecl():
@@ -57,11 +57,11 @@ class Printer:
                 return f"function {statement.name}({self._attributes(statement.attributes)}){result}"
             case s.PolicyDecl():
                 return f"policy {self.policy(statement.policy)}"
-            case s.Tick():
+            case s.TickDecl():
                 return f"tick {self.node(statement.length)}"
-            case s.Output():
+            case s.OutputDecl():
                 return f"output {', '.join(self.name(n.text) for n in statement.names)}"
-            case s.EventRule():
+            case s.RuleStatement():
                 tails = [self._choice(statement.choice)] if statement.choice else []
                 tails += [f"POLICY {self.policy(statement.policy)}"] if statement.policy else []
                 tails += [self._top(statement.top)] if statement.top else []
@@ -80,7 +80,7 @@ class Printer:
     def _labelled(self, label: str | None, text: str) -> str:
         return f"rule {label}: {text}" if label else text
 
-    def _attributes(self, attributes: tuple[s.Attribute, ...]) -> str:
+    def _attributes(self, attributes: tuple[s.AttributeDecl, ...]) -> str:
         return ", ".join(f"{a.name}: {a.type}" for a in attributes)
 
     def _rule(
@@ -107,7 +107,7 @@ class Printer:
         ]
         return " ".join(word for word in words if word)
 
-    def policy(self, policy: s.Policy) -> str:
+    def policy(self, policy: s.PolicyClause) -> str:
         ties = f" by {policy.by}" if policy.by else f" {policy.ties}" if policy.ties != "longest" else ""
         per = f" per ({', '.join(policy.per)})" if policy.per else ""
         return policy.name + ties + per
@@ -140,11 +140,11 @@ class Printer:
                 return _UNARY, show_value(number)
             case Const():
                 return _POSTFIX, show_value(node.value)
-            case s.Name():
+            case s.BareName():
                 return _POSTFIX, node.text
             case s.GraphCall():
                 return _POSTFIX, node.text
-            case s.Call():
+            case s.CallTerm():
                 return (
                     _POSTFIX,
                     f"{self.name(node.name)}({'distinct ' if node.distinct else ''}{self._args(node.args)})",
@@ -208,7 +208,7 @@ class Printer:
         label = f"{node.label}: " if node.label else ""
         return f"collect {label}{self.node(node.body)}{' or none' if node.none else ''}"
 
-    def _top(self, top: s.Top) -> str:
+    def _top(self, top: s.TopClause) -> str:
         words = [
             f"TOP {'ALL' if top.count is None else top.count} BY {self.node(top.by, _SUM)}",
             "ASC" if top.ascending else "",
@@ -220,7 +220,7 @@ class Printer:
 
     def _part(self, node: s.Node) -> str:
         """A part of a run that is quantified: anything but an event in parentheses."""
-        return self.node(node) if isinstance(node, s.Call | s.Name) else f"({self.node(node)})"
+        return self.node(node) if isinstance(node, s.CallTerm | s.BareName) else f"({self.node(node)})"
 
     def _run(self, node: s.Binary) -> str:
         """A chain of NEXT, THEN and SEQ: it needs no parentheses, mixed or not."""

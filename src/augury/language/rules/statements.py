@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from augury.errors import Source
+from augury.core.errors import Source
 from augury.language.rules.syntax import Comments
 from augury.language.spaseq import tokens as spaseq
 
@@ -39,7 +39,7 @@ def _graph(text: str, at: int) -> int | None:
 
 
 @dataclass
-class Chunk:
+class StatementText:
     """One statement's characters: comments blanked, prefixed names marked."""
 
     start: int
@@ -47,14 +47,14 @@ class Chunk:
     comments: Comments
     closed: bool
 
-    def split(self, at: int) -> tuple[Chunk, Chunk]:
+    def split(self, at: int) -> tuple[StatementText, StatementText]:
         return (
-            Chunk(self.start, self.text[:at], self.comments, False),
-            Chunk(self.start + at, self.text[at:], Comments(), self.closed),
+            StatementText(self.start, self.text[:at], self.comments, False),
+            StatementText(self.start + at, self.text[at:], Comments(), self.closed),
         )
 
 
-def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[Chunk]:
+def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[StatementText]:
     """The statements of a text. `prefixes` is read anew for each, because a statement may declare one."""
     text = source.text
     start, pieces, before, blank = 0, [], [], False
@@ -86,7 +86,7 @@ def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[Chunk]:
                 pieces.append(".")
                 rest = _REST_OF_LINE.match(text, at)
                 after = rest.group(1).strip() if rest else ""
-                yield Chunk(start, "".join(pieces), Comments(tuple(before), after, blank), True)
+                yield StatementText(start, "".join(pieces), Comments(tuple(before), after, blank), True)
                 at = rest.end() if rest else at
                 start, pieces, before, blank, seen_code = at, [], [], False, False
             case _:
@@ -95,4 +95,4 @@ def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[Chunk]:
                 elif not seen_code and not before and value.count("\n") > 1 and start > 0:
                     blank = True
                 pieces.append({COLON: "\ufffd", "\ufeff": " "}.get(value, value))  # a byte order mark is a blank
-    yield Chunk(start, "".join(pieces), Comments(tuple(before), "", blank), False)
+    yield StatementText(start, "".join(pieces), Comments(tuple(before), "", blank), False)

@@ -10,7 +10,7 @@ from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
-from augury.errors import Findings, Note, Span, counted, nearest
+from augury.core.errors import Findings, Note, Span, counted, nearest
 from augury.language.rules import syntax as s
 
 MOMENTS = ("start", "end", "duration")
@@ -70,11 +70,11 @@ def collect_symbols(
     facts: Iterable[str],
     graph_queries: Iterable[GraphQuery] = (),
 ) -> Symbols:
-    prefixes: dict[str, s.Prefix] = {}
+    prefixes: dict[str, s.PrefixDecl] = {}
     symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
     for statement in statements(modules):
         match statement:
-            case s.Prefix():
+            case s.PrefixDecl():
                 _declare_prefix(statement, prefixes, symbols)
             case s.EventDecl():
                 _declare(statement, symbols.events, symbols)
@@ -82,11 +82,11 @@ def collect_symbols(
                 _declare(statement, symbols.static, symbols)
             case s.FunctionDecl():
                 _declare_function(statement, symbols)
-            case s.EventRule(head=s.Call(name=name) | s.Name(text=name), makes="fact" | "no fact"):
+            case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name), makes="fact" | "no fact"):
                 symbols.made.setdefault(name, statement.head.span)
-            case s.EventRule(head=s.Call(name=name) | s.Name(text=name)):
+            case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name)):
                 symbols.heads.setdefault(name, statement.head.span)
-            case s.StaticRule(head=s.Call(name=name) | s.Name(text=name)):
+            case s.StaticRule(head=s.CallTerm(name=name) | s.BareName(text=name)):
                 symbols.clauses.setdefault(name, statement.head.span)
     _add_queries(graph_queries, symbols)
     _collect_functors(modules, symbols)
@@ -108,7 +108,7 @@ def _add_queries(queries: Iterable[GraphQuery], symbols: Symbols) -> None:
         symbols.heads[name] = span
 
 
-def _declare_prefix(prefix: s.Prefix, seen: dict[str, s.Prefix], symbols: Symbols) -> None:
+def _declare_prefix(prefix: s.PrefixDecl, seen: dict[str, s.PrefixDecl], symbols: Symbols) -> None:
     previous = seen.setdefault(prefix.name, prefix)
     if previous.iri != prefix.iri:
         message = f"the prefix `{prefix.name}` is declared twice, differently"
@@ -150,7 +150,7 @@ def _declare(
     table.setdefault(decl.name, decl)  # type: ignore[arg-type]
 
 
-def _check_attributes(attributes: tuple[s.Attribute, ...], symbols: Symbols) -> None:
+def _check_attributes(attributes: tuple[s.AttributeDecl, ...], symbols: Symbols) -> None:
     seen: dict[str, Span] = {}
     for attribute in attributes:
         if attribute.name in seen:
@@ -193,11 +193,11 @@ def _collect_functors(modules: list[s.Module], symbols: Symbols) -> None:
     """Nested terms that a body matches or a fact holds: a head may build those."""
     for statement in statements(modules):
         match statement:
-            case s.StaticRule(head=s.Call() as head):
+            case s.StaticRule(head=s.CallTerm() as head):
                 _functors_of(head.args, symbols)
                 for literal in statement.body:
                     _functors_in(literal, symbols)
-            case s.EventRule():
+            case s.RuleStatement():
                 for literal in statement.body:
                     _functors_in(literal, symbols)
 
@@ -206,7 +206,7 @@ def _functors_in(literal: s.Node, symbols: Symbols) -> None:
     left = [literal]
     while left:
         node = left.pop()
-        if isinstance(node, s.Call) and node.name not in symbols.functions and node.name not in RELATIVE:
+        if isinstance(node, s.CallTerm) and node.name not in symbols.functions and node.name not in RELATIVE:
             _functors_of(node.args, symbols)
         elif not isinstance(node, s.Chain | s.Arith):
             left.extend(s.children(node))
@@ -215,5 +215,5 @@ def _functors_in(literal: s.Node, symbols: Symbols) -> None:
 def _functors_of(args: tuple[s.Node, ...], symbols: Symbols) -> None:
     for arg in args:
         for node in s.walk(arg):
-            if isinstance(node, s.Call) and node.name not in symbols.functions and node.name not in MOMENTS:
+            if isinstance(node, s.CallTerm) and node.name not in symbols.functions and node.name not in MOMENTS:
                 symbols.functors.add(node.name)

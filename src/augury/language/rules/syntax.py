@@ -12,13 +12,13 @@ from typing import Literal, TypeAlias, get_args
 
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.terms import Const, Var, Wild
-from augury.errors import NOWHERE, Span
+from augury.core.errors import NOWHERE, Span
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Name:
+class BareName:
     """A bare lower-case name: an event without arguments, a label, or a string, as its place says."""
 
     text: str
@@ -26,7 +26,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallTerm:
     """`name(args)`: an event, a static predicate, a function, an aggregate or a nested term."""
 
     name: str
@@ -36,7 +36,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class GraphCall(Call):
+class GraphCall(CallTerm):
     """`GRAPH <stream> { … }`: the answers of a query as events, with its variables as arguments; `text` is what was written."""
 
     query: GraphQuery = field(kw_only=True, compare=False, repr=False)
@@ -82,7 +82,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Policy:
+class PolicyClause:
     """`recent shortest per (Car)`, `chronological`, `unrestricted`; `by` names the attribute that breaks ties."""
 
     name: str
@@ -99,7 +99,7 @@ class Binary:
     op: str
     left: Node
     right: Node
-    policy: Policy | None = None
+    policy: PolicyClause | None = None
     parens: bool = field(default=False, compare=False, repr=False)
     span: Span = _SPAN
 
@@ -148,7 +148,7 @@ class Not:
 
     negated: Node
     between: tuple[Node, Node] | None = None
-    policy: Policy | None = None
+    policy: PolicyClause | None = None
     span: Span = _SPAN
 
 
@@ -221,8 +221,8 @@ Node: TypeAlias = (
     Var
     | Wild
     | Const
-    | Name
-    | Call
+    | BareName
+    | CallTerm
     | Arith
     | Chain
     | Among
@@ -264,13 +264,13 @@ class Include(_Statement):
 
 
 @dataclass(frozen=True)
-class Prefix(_Statement):
+class PrefixDecl(_Statement):
     name: str
     iri: str
 
 
 @dataclass(frozen=True)
-class Attribute:
+class AttributeDecl:
     name: str
     type: str
     span: Span = _SPAN
@@ -282,7 +282,7 @@ class EventDecl(_Statement):
     """`event wind(loc: string, speed: float).`"""
 
     name: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[AttributeDecl, ...]
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class StaticDecl(_Statement):
     """`static store(id: string, region: string).`: a static predicate whose facts come from outside."""
 
     name: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[AttributeDecl, ...]
 
 
 @dataclass(frozen=True)
@@ -298,23 +298,23 @@ class FunctionDecl(_Statement):
     """`function index(t: float, h: float): float.`: a name that Python registers."""
 
     name: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[AttributeDecl, ...]
     result: str
 
 
 @dataclass(frozen=True)
 class PolicyDecl(_Statement):
-    policy: Policy
+    policy: PolicyClause
 
 
 @dataclass(frozen=True)
-class Tick(_Statement):
+class TickDecl(_Statement):
     length: Const
 
 
 @dataclass(frozen=True)
-class Output(_Statement):
-    names: tuple[Name, ...]
+class OutputDecl(_Statement):
+    names: tuple[BareName, ...]
 
 
 Makes: TypeAlias = Literal["event", "fact", "no fact"]
@@ -334,7 +334,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Top:
+class TopClause:
     """`TOP 10 BY sum(A) ASC WITH TIES PER (V) AS R`; `count` is None for ALL."""
 
     count: int | None
@@ -347,17 +347,17 @@ class Top:
 
 
 @dataclass(frozen=True)
-class EventRule(_Statement):
+class RuleStatement(_Statement):
     """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
     body: tuple[Node, ...]
     label: str | None = None
-    policy: Policy | None = None
+    policy: PolicyClause | None = None
     makes: Makes = "event"
     choice: Choice | None = None
     since: Node | Literal["END"] | None = None
-    top: Top | None = None
+    top: TopClause | None = None
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,16 @@ class StaticRule(_Statement):
 
 
 Statement: TypeAlias = (
-    Include | Prefix | EventDecl | StaticDecl | FunctionDecl | PolicyDecl | Tick | Output | EventRule | StaticRule
+    Include
+    | PrefixDecl
+    | EventDecl
+    | StaticDecl
+    | FunctionDecl
+    | PolicyDecl
+    | TickDecl
+    | OutputDecl
+    | RuleStatement
+    | StaticRule
 )
 
 

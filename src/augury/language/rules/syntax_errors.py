@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
-from augury.errors import Findings, Note, Source, Span, misspelt
-from augury.language.rules.statements import COLON, INSIDE, PIECES, Chunk
+from augury.core.errors import Findings, Note, Source, Span, misspelt
+from augury.language.rules.statements import COLON, INSIDE, PIECES, StatementText
 
 OPERATORS = (
     "SEQ", "AND", "PAR", "OR", "EQUALS", "MEETS", "DURING", "STARTS", "FINISHES", "WHERE", "WITHIN",
@@ -69,7 +69,7 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True)
-class Spot:
+class RuleErrorSpot:
     """Where reading stopped: what was found there, and the terminals that could have stood there instead."""
 
     text: str
@@ -122,7 +122,7 @@ class Cause:
     other: tuple[str, int] | None = None
 
 
-def explain(error: UnexpectedInput, chunk: Chunk, source: Source, findings: Findings) -> None:
+def explain(error: UnexpectedInput, chunk: StatementText, source: Source, findings: Findings) -> None:
     """Reports a syntax error: the place, what is wrong there, and a likely cause."""
     spot = _spot(error, chunk.text)
     cause = next((c for c in (look(spot) for look in CAUSES) if c is not None), None) or _unexpected(spot)
@@ -134,7 +134,7 @@ def explain(error: UnexpectedInput, chunk: Chunk, source: Source, findings: Find
     findings.add(cause.code, cause.message, span(cause.start, cause.end), *notes, hint=cause.hint)
 
 
-def next_statement(error: UnexpectedInput, chunk: Chunk) -> int | None:
+def next_statement(error: UnexpectedInput, chunk: StatementText) -> int | None:
     """Where the next statement seems to begin, when a full stop is missing: at what was not expected, if that begins a
     line and stands no deeper than the statement itself."""
     spot = _spot(error, chunk.text)
@@ -146,26 +146,26 @@ def next_statement(error: UnexpectedInput, chunk: Chunk) -> int | None:
     return spot.at if _WORD.match(spot.found) else None
 
 
-def _spot(error: UnexpectedInput, text: str) -> Spot:
+def _spot(error: UnexpectedInput, text: str) -> RuleErrorSpot:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at = error.token.start_pos or 0
         found = str(error.token).replace(COLON, ":").rstrip(INSIDE)
-        return Spot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
+        return RuleErrorSpot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
         word = re.compile(r"\w+|&&|\|\||.", re.DOTALL).match(text, at)
         found = word.group() if word else ""
         known = found in _FOREIGN or bool(_WORD.match(found)) or found in "'\"/:<>=-.@"
-        return Spot(text, at, at + max(len(found), 1), found, frozenset(error.allowed or ()), known)
+        return RuleErrorSpot(text, at, at + max(len(found), 1), found, frozenset(error.allowed or ()), known)
     assert isinstance(error, UnexpectedToken | UnexpectedEOF)
     end = len(text.rstrip())
-    return Spot(text, end, end + 1, "", frozenset(error.expected))
+    return RuleErrorSpot(text, end, end + 1, "", frozenset(error.expected))
 
 
 # Causes
 
 
-def open_comment(spot: Spot) -> Cause | None:
+def open_comment(spot: RuleErrorSpot) -> Cause | None:
     """`/* …` to the end of the file."""
     for piece in PIECES.finditer(spot.text):
         if piece.lastgroup == "other" and spot.text.startswith("/*", piece.start()):
@@ -173,7 +173,7 @@ def open_comment(spot: Spot) -> Cause | None:
     return None
 
 
-def open_string(spot: Spot) -> Cause | None:
+def open_string(spot: RuleErrorSpot) -> Cause | None:
     """`'smoke).`"""
     for piece in PIECES.finditer(spot.text):
         if piece.group() in ("'", '"'):
@@ -182,7 +182,7 @@ def open_string(spot: Spot) -> Cause | None:
     return None
 
 
-def unbalanced(spot: Spot) -> Cause | None:
+def unbalanced(spot: RuleErrorSpot) -> Cause | None:
     """`(a(X) SEQ b(X)`, `[a, b)`, `a(X))`."""
     stack: list[tuple[str, int]] = []
     for piece in PIECES.finditer(spot.text):
@@ -202,7 +202,7 @@ def unbalanced(spot: Spot) -> Cause | None:
     return Cause(f"`{opener}` is never closed", opened, opened + 1)
 
 
-def wrong_arrow(spot: Spot) -> Cause | None:
+def wrong_arrow(spot: RuleErrorSpot) -> Cause | None:
     """`smoke(L) -> fire(L)`."""
     for arrow in _ARROWS.finditer(spot.text, max(spot.at - 3, 0), spot.at + 3):
         if arrow.start() <= spot.at < arrow.end():
@@ -210,7 +210,7 @@ def wrong_arrow(spot: Spot) -> Cause | None:
     return None
 
 
-def second_arrow(spot: Spot) -> Cause | None:
+def second_arrow(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) <- b(X), c(X) <- d(X).`"""
     if spot.found in ("<-", "←", ":-") and re.search(r"<-|←|:-", spot.before):
         hint = "a statement ends with `.`; is the one before missing its full stop?"
@@ -218,7 +218,7 @@ def second_arrow(spot: Spot) -> Cause | None:
     return None
 
 
-def foreign(spot: Spot) -> Cause | None:
+def foreign(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) && b(X)`, `fire(?L)`."""
     if spot.previous == "!" and spot.is_word:
         return Cause("unexpected `!`", len(spot.before) - 1, len(spot.before), _FOREIGN["!"])
@@ -227,7 +227,7 @@ def foreign(spot: Spot) -> Cause | None:
     return None
 
 
-def label_or_prefix(spot: Spot) -> Cause | None:
+def label_or_prefix(spot: RuleErrorSpot) -> Cause | None:
     """`O: order(N)`, `a(X) SEQ o: b(X)`, `wt:storm(L)`."""
     word = re.search(r"\w+\s*$", spot.text[: spot.at])
     if spot.found != ":" or word is None:
@@ -249,7 +249,7 @@ def label_or_prefix(spot: Spot) -> Cause | None:
     return Cause("a label names a literal of its own, not a part of a pattern", word.start(), spot.end, hint)
 
 
-def unknown_unit(spot: Spot) -> Cause | None:
+def unknown_unit(spot: RuleErrorSpot) -> Cause | None:
     """`10parsecs`."""
     number = re.search(r"(?P<lead>within\s*|\.\s*|^\s*tick\s+)?\d+(?P<space>\s*)$", spot.text[: spot.at], re.IGNORECASE)
     if not spot.is_word or number is None or (number["space"] and not number["lead"]):
@@ -259,7 +259,7 @@ def unknown_unit(spot: Spot) -> Cause | None:
     return Cause(f"`{spot.found}` is not a unit of time", spot.at, spot.end, hint, "E106")
 
 
-def loose_window(spot: Spot) -> Cause | None:
+def loose_window(spot: RuleErrorSpot) -> Cause | None:
     """`(a SEQ b) 10min`, `(a SEQ b).W`, `wind.speed`."""
     if spot.found[:1].isdigit() and spot.previous == ")" and spot.operator_expected:
         return spot.unexpected(f"a window is written `(…).{spot.found}`")
@@ -271,7 +271,7 @@ def loose_window(spot: Spot) -> Cause | None:
     return None
 
 
-def nothing_before(spot: Spot) -> Cause | None:
+def nothing_before(spot: RuleErrorSpot) -> Cause | None:
     """`SEQ b(X)`, `a(X) SEQ AND b(X)`: the word was read as a name, because no operator could stand there."""
     after_operator = spot.previous.upper() in {o.upper() for o in OPERATORS}
     if not (after_operator and spot.operator_expected and (spot.is_word or spot.found == "(")):
@@ -280,7 +280,7 @@ def nothing_before(spot: Spot) -> Cause | None:
     return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before))
 
 
-def nothing_after(spot: Spot) -> Cause | None:
+def nothing_after(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) SEQ.`, `a(X, )`, `head <- .`"""
     if spot.found not in (")", "]", "}", ",", ".", "") or not spot.operand_expected or not spot.previous:
         return None
@@ -289,7 +289,7 @@ def nothing_after(spot: Spot) -> Cause | None:
     return Cause(f"something is missing after `{spot.previous}`", end - len(spot.previous), end, hint)
 
 
-def statement_form(spot: Spot) -> Cause | None:
+def statement_form(spot: RuleErrorSpot) -> Cause | None:
     """`prefix wt <http://…>.`, `event wind(loc, speed).`, `while not b(X)`."""
     words = re.match(r"\s*([a-z]+)\s+[\w'\"<]", spot.text, re.IGNORECASE)
     word = words[1].lower() if words else ""
@@ -303,7 +303,7 @@ def statement_form(spot: Spot) -> Cause | None:
     return None
 
 
-def other_language(spot: Spot) -> Cause | None:
+def other_language(spot: RuleErrorSpot) -> Cause | None:
     """`… GROUP BY U HAVING count() > 3`, `… SKIP.`, `… WITHIN 5 minutes`, `… TUMBLE(1h)`: words of SQL and its kin."""
     for word, hint in _ELSEWHERE.items():
         for found in re.finditer(rf"\b{word}\b", spot.text, re.IGNORECASE):
@@ -315,7 +315,7 @@ def other_language(spot: Spot) -> Cause | None:
     return None
 
 
-def misspelt_operator(spot: Spot) -> Cause | None:
+def misspelt_operator(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) SEG b(X)`."""
     if not spot.is_word or "SEQ" not in spot.expected or not re.match(r"\s+[\w(@]", spot.text[spot.end :]):
         return None
@@ -323,7 +323,7 @@ def misspelt_operator(spot: Spot) -> Cause | None:
     return Cause(f"unknown operator `{spot.found}`", spot.at, spot.end, f"did you mean `{meant}`?") if meant else None
 
 
-def side_by_side(spot: Spot) -> Cause | None:
+def side_by_side(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) b(X)`, `a(X Y)`."""
     if not spot.operator_expected or not re.match(r"[\w'\"@(_]", spot.found):
         return None
@@ -335,7 +335,7 @@ def side_by_side(spot: Spot) -> Cause | None:
     return Cause(f"an operator or a comma is missing before `{spot.found}`", spot.at, spot.end, hint)
 
 
-def _in_call(spot: Spot) -> bool:
+def _in_call(spot: RuleErrorSpot) -> bool:
     """Whether the innermost open parenthesis holds arguments."""
     depth = 0
     for at in range(spot.at - 1, -1, -1):
@@ -345,7 +345,7 @@ def _in_call(spot: Spot) -> bool:
     return False
 
 
-CAUSES: tuple[Callable[[Spot], Cause | None], ...] = (
+CAUSES: tuple[Callable[[RuleErrorSpot], Cause | None], ...] = (
     open_comment,
     open_string,
     unbalanced,
@@ -391,7 +391,7 @@ _KINDS = (
 )
 
 
-def _unexpected(spot: Spot) -> Cause:
+def _unexpected(spot: RuleErrorSpot) -> Cause:
     if not spot.known_character:
         return Cause(f"unexpected character `{_printable(spot.found)}`", spot.at, spot.end)
     return _expecting(spot)
@@ -401,7 +401,7 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else " ".join(f"U+{ord(c):04X}" for c in text)
 
 
-def _expecting(spot: Spot, hint: str | None = None) -> Cause:
+def _expecting(spot: RuleErrorSpot, hint: str | None = None) -> Cause:
     found = f"`{_printable(spot.found)}`" if spot.found else "end of the statement"
     expected = _expected(spot.expected)
     return Cause(f"unexpected {found}" + (f"; expected {expected}" if expected else ""), spot.at, spot.end, hint)

@@ -12,12 +12,12 @@ from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Const, Var, Wild, walk
-from augury.clock import Duration
-from augury.errors import Findings, Note, Span
+from augury.core.clock import Duration
+from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
 from augury.language.rules.alternatives import read_alternatives
-from augury.language.rules.event_rules import EventRule, read_head
-from augury.language.rules.expressions import Expressions
+from augury.language.rules.event_rules import EventRuleReader, read_head
+from augury.language.rules.expressions import ExpressionReader
 from augury.language.rules.named_arguments import by_place
 from augury.language.rules.patterns import read_policy
 from augury.language.rules.symbols import Symbols, collect_symbols, known_type, statements
@@ -41,13 +41,13 @@ def translate(
         match statement:
             case s.PolicyDecl():
                 default = read_policy(statement.policy)
-            case s.Tick():
+            case s.TickDecl():
                 assert isinstance(statement.length.value, Duration)
                 symbols.tick = statement.length.value.us
                 if symbols.tick == 0:
                     findings.add("E215", "a tick cannot last no time", statement.length.span, hint="write `tick 1ms.`")
                     symbols.tick = None
-            case s.Output():
+            case s.OutputDecl():
                 output_seen = True
                 for name in statement.names:
                     if name.text in symbols.heads:
@@ -62,8 +62,8 @@ def translate(
     labels: dict[str, Span] = {}
     for statement in statements(modules):
         match statement:
-            case s.EventRule():
-                rule = EventRule(symbols, statement, default).translate(counts)
+            case s.RuleStatement():
+                rule = EventRuleReader(symbols, statement, default).translate(counts)
                 if rule is not None:
                     _unique_label(rule, labels, findings)
                     rules.append(rule)
@@ -122,12 +122,12 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> n.Clause | None:
     if head is None:
         return None
     name, head_args = head
-    reader = Expressions(symbols, in_static_rule=True)
+    reader = ExpressionReader(symbols, in_static_rule=True)
     head_args = by_place(name, head_args, symbols.static.get(name), symbols.findings, in_head=True)
     body: list[n.Condition] = []
     matched: list[s.Node] = []
     for number, node in enumerate(_named_wildcards(list(head_args))):
-        if isinstance(node, s.Arith) or (isinstance(node, s.Call) and node.name in symbols.functions):
+        if isinstance(node, s.Arith) or (isinstance(node, s.CallTerm) and node.name in symbols.functions):
             # `f(X, X + 1) :- n(X)` is `f(X, Y) :- n(X), Y = X + 1`.
             value = Var(f"_{name}{number}", node.span)
             body.append(n.Compare("=", value, reader.value(node), node.span))
@@ -169,7 +169,7 @@ def _named_wildcards(args: list[s.Node]) -> list[s.Node]:
             case Wild():
                 count += 1
                 return Var(f"_any{count}", node.span)
-            case s.Call():
+            case s.CallTerm():
                 return replace(node, args=tuple(named(a) for a in node.args))
         return node
 

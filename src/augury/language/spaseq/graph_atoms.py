@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
-from augury.algebra.graph_queries import Column, GraphQuery, Item, Select, Stream, Use
+from augury.algebra.graph_queries import GraphQuery, Item, ProjectedColumn, SelectForm, StreamClause, Use
 from augury.algebra.terms import Var
-from augury.errors import Findings, Note, Span
+from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
 from augury.language.spaseq.graph_patterns import join_filters, read_pattern
 from augury.language.spaseq.sparql_text import Prologue
-from augury.language.spaseq.tokens import Piece, pieces_of
+from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
 
 def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings) -> s.GraphCall | None:
@@ -34,17 +34,17 @@ def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings)
     digest = blake2b(f"{iri} {gpms[0].pattern}".encode(), digest_size=4).hexdigest()
     query = GraphQuery(
         f"graph <{iri}> {digest}",
-        (Stream("S", iri, span),),
+        (StreamClause("S", iri, span),),
         (Item(Use("A", span), span=span),),
         gpms,
-        Select(tuple(Column(v) for v in gpms[0].variables)),
+        SelectForm(tuple(ProjectedColumn(v) for v in gpms[0].variables)),
         inside=True,
         span=span,
     )
     return s.GraphCall(query.name, args, span=span, query=query, text=_text(words))
 
 
-def _arguments(names: Iterable[str], words: list[Piece], findings: Findings) -> tuple[Var, ...] | None:
+def _arguments(names: Iterable[str], words: list[SparqlToken], findings: Findings) -> tuple[Var, ...] | None:
     """The variables of the rule that the variables of a pattern are: their names begin with a capital."""
     places = {piece.text[1:]: piece.span for piece in reversed(words) if piece.kind == "var"}
     found: dict[str, str] = {}
@@ -67,7 +67,7 @@ def _arguments(names: Iterable[str], words: list[Piece], findings: Findings) -> 
     return tuple(Var(variable, places[name]) for variable, name in found.items())
 
 
-def _text(words: list[Piece]) -> str:
+def _text(words: list[SparqlToken]) -> str:
     """The atom on one line."""
     shown = [f"GRAPH {words[1].text}"]
     for piece in words[2:]:
@@ -84,6 +84,6 @@ def graph_atoms(modules: Iterable[s.Module]) -> tuple[GraphQuery, ...]:
 def _queries(modules: Iterable[s.Module]) -> Iterator[GraphQuery]:
     for module in modules:
         for statement in module.statements:
-            if isinstance(statement, s.EventRule):
+            if isinstance(statement, s.RuleStatement):
                 for literal in statement.body:
                     yield from (node.query for node in s.walk(literal) if isinstance(node, s.GraphCall))

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.graph_queries import Expression, Gpm
-from augury.errors import Findings, Span, nearest
+from augury.core.errors import Findings, Span, nearest
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of, pattern_of
-from augury.language.spaseq.sparql_text import Clause, Prologue, clauses, closing, normal, variables, without
-from augury.language.spaseq.tokens import Piece, pieces_of
+from augury.language.spaseq.sparql_text import Prologue, SparqlClause, clauses, closing, normal, variables, without
+from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 _CHANGING = {
@@ -29,7 +29,7 @@ class Pattern:
 
     name: str
     streams: tuple[str, ...]
-    words: tuple[Piece, ...]
+    words: tuple[SparqlToken, ...]
     sparql: p.Pattern
     span: Span
 
@@ -57,7 +57,7 @@ def report(error: NotSparql, span: Span, findings: Findings) -> None:
     findings.add("E250", error.message, span if error.piece is None else error.piece.span, hint=error.hint)
 
 
-def _refused(words: Sequence[Piece], findings: Findings) -> bool:
+def _refused(words: Sequence[SparqlToken], findings: Findings) -> bool:
     """Reports what SPARQL has and a GPM does not."""
     sound = len(findings.errors)
     for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
@@ -75,7 +75,7 @@ def _refused(words: Sequence[Piece], findings: Findings) -> bool:
     return len(findings.errors) > sound
 
 
-def refuse_changing(words: Sequence[Piece], findings: Findings) -> None:
+def refuse_changing(words: Sequence[SparqlToken], findings: Findings) -> None:
     """Reports functions that give something else each time."""
     for piece, after in pairwise(words):
         if piece.is_word(*_CHANGING) and after.text == "(":
@@ -124,7 +124,7 @@ def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | 
     )
 
 
-def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression | None:
+def _filter(clause: SparqlClause, pattern: Pattern, prologue: Prologue) -> Expression | None:
     text = normal(clause.body, prologue)
     if text is None:
         return None
@@ -136,13 +136,13 @@ def _filter(clause: Clause, pattern: Pattern, prologue: Prologue) -> Expression 
     return Expression(text.text, variables(clause.body), clause.span)
 
 
-def _seen(words: Sequence[Piece]) -> tuple[str, ...]:
+def _seen(words: Sequence[SparqlToken]) -> tuple[str, ...]:
     """The variables of an expression, those of graph patterns inside it aside."""
     return variables(_outside(words))
 
 
-def _outside(words: Sequence[Piece]) -> list[Piece]:
-    found: list[Piece] = []
+def _outside(words: Sequence[SparqlToken]) -> list[SparqlToken]:
+    found: list[SparqlToken] = []
     at = 0
     while at < len(words):
         if words[at].text == "{" and words[at].kind == "sign":
@@ -153,7 +153,7 @@ def _outside(words: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def _check_scope(pattern: Pattern, joined: list[Clause], others: frozenset[str], findings: Findings) -> None:
+def _check_scope(pattern: Pattern, joined: list[SparqlClause], others: frozenset[str], findings: Findings) -> None:
     """Reports expressions that look at variables which they cannot see."""
     own = pattern.may_bind
     asked_on_join = {clause.pieces[0].start for clause in joined}
@@ -189,13 +189,13 @@ def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -
                 )
 
 
-def _inside_exists(clause: Clause) -> tuple[str, ...]:
+def _inside_exists(clause: SparqlClause) -> tuple[str, ...]:
     """The variables of the graph patterns inside an expression: what they bind is theirs."""
     outside = {piece.start for piece in _outside(clause.pieces)}
     return variables(piece for piece in clause.pieces if piece.start not in outside)
 
 
-def _bound_inside(pattern: Pattern, clause: Clause, name: str) -> bool:
+def _bound_inside(pattern: Pattern, clause: SparqlClause, name: str) -> bool:
     """Whether a triple somewhere in the GPM has the variable: inside MINUS or EXISTS, where it is bound for itself."""
     if clause.depth == 1 and clause.word != "EXISTS":
         return False
@@ -204,7 +204,7 @@ def _bound_inside(pattern: Pattern, clause: Clause, name: str) -> bool:
     return any(piece.kind == "var" and piece.text[1:] == name and piece.start not in inside for piece in pattern.words)
 
 
-def _hidden(clause: Clause, piece: Piece, pattern: Pattern, findings: Findings) -> None:
+def _hidden(clause: SparqlClause, piece: SparqlToken, pattern: Pattern, findings: Findings) -> None:
     what = {"BIND": "BIND", "EXISTS": "EXISTS"}.get(clause.word, "a FILTER inside another pattern")
     if clause.word == "FILTER" and clause.depth == 1:
         what = "EXISTS"
@@ -216,7 +216,7 @@ def _hidden(clause: Clause, piece: Piece, pattern: Pattern, findings: Findings) 
     findings.add("E254", f"`{piece.text}` is of another GPM, which {what} does not see", piece.span, hint=hint)
 
 
-def _unbound(piece: Piece, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
+def _unbound(piece: SparqlToken, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
     close = nearest(piece.text[1:], known)
     hint = f"did you mean `?{close}`?" if close else "a triple of this GPM, or of one before it, must have it"
     findings.add("E301", f"nothing binds `{piece.text}`", piece.span, hint=hint)

@@ -6,30 +6,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from augury.algebra.graph_queries import (
-    Alternative,
     Both,
-    Column,
     Construct,
-    Dataset,
+    DatasetClause,
     EventCount,
     Gpm,
+    GraphAlternative,
     GraphQuery,
     Item,
     Operand,
-    Select,
+    ProjectedColumn,
+    SelectForm,
     Sliding,
-    Stream,
+    StreamClause,
     Tumbling,
     Use,
     Window,
     uses,
 )
-from augury.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
-from augury.errors import Findings, Note, Span, nearest
+from augury.core.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
+from augury.core.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern, report
 from augury.language.spaseq.query_checks import check_sequence, warn_of
-from augury.language.spaseq.query_rows import Expressions, read_keys, read_rows
+from augury.language.spaseq.query_rows import QueryExpressions, read_keys, read_rows
 from augury.language.spaseq.sparql_mistakes import NotSparql, template_triples
 from augury.language.spaseq.sparql_text import Prologue, normal
 from augury.language.spaseq.tokens import pieces_of
@@ -66,7 +66,7 @@ class _Query:
         if gpms is None:
             return None
         shape = GraphQuery(
-            self.name, streams, items, gpms, Select(()), window, partition, datasets, span=self.tree.span
+            self.name, streams, items, gpms, SelectForm(()), window, partition, datasets, span=self.tree.span
         )
         before = len(self.findings.errors)
         check_sequence(shape, self.tree, self.findings)
@@ -79,7 +79,7 @@ class _Query:
             match entry:
                 case t.Base():
                     prologue.base = iri
-                case t.Prefix():
+                case t.QueryPrefix():
                     if not entry.name.endswith(":"):
                         self.findings.add("E101", f"a prefix ends with a colon, not `{entry.name}`", entry.span)
                     prologue.prefixes[entry.name.partition(":")[0]] = iri or ""
@@ -97,8 +97,8 @@ class _Query:
     def _again(self, code: str, message: str, span: Span, other: Span, hint: str | None = None) -> None:
         self.findings.add(code, message, span, Note("the other one", other), hint=hint)
 
-    def _streams(self) -> tuple[Stream, ...]:
-        found: dict[str, Stream] = {}
+    def _streams(self) -> tuple[StreamClause, ...]:
+        found: dict[str, StreamClause] = {}
         declared = [c for c in self.tree.clauses if isinstance(c, t.FromStream)]
         for clause in declared:
             iri = self._iri(clause.iri)
@@ -106,21 +106,21 @@ class _Query:
                 name = clause.name
                 self._again("E203", f"two streams are called `{name.text}`", name.span, found[name.text].span)
             elif iri is not None:
-                found[clause.name.text] = Stream(clause.name.text, iri, clause.name.span)
+                found[clause.name.text] = StreamClause(clause.name.text, iri, clause.name.span)
         if not declared:
             hint = "declare one: FROM STREAM S1 <http://…>"
             self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span), hint=hint)
         return tuple(found.values())
 
-    def _datasets(self) -> tuple[Dataset, ...]:
+    def _datasets(self) -> tuple[DatasetClause, ...]:
         clauses = [c for c in self.tree.clauses if isinstance(c, t.FromGraph)]
-        return tuple(Dataset(iri, c.named, c.span) for c in clauses if (iri := self._iri(c.iri)) is not None)
+        return tuple(DatasetClause(iri, c.named, c.span) for c in clauses if (iri := self._iri(c.iri)) is not None)
 
     # The window
 
     def _window(self) -> Window | None:
-        self._once(t.Within, "WITHIN", "a query has one window")
-        within = next((c for c in self.tree.clauses if isinstance(c, t.Within)), None)
+        self._once(t.WithinClause, "WITHIN", "a query has one window")
+        within = next((c for c in self.tree.clauses if isinstance(c, t.WithinClause)), None)
         if within is None:
             return None
         unit = _UNITS.get(within.unit.text.upper(), within.unit.text.upper())
@@ -148,7 +148,7 @@ class _Query:
             return None
         return Tumbling(length, self._origin(within.origin), within.span)
 
-    def _events(self, within: t.Within, count: int) -> Window | None:
+    def _events(self, within: t.WithinClause, count: int) -> Window | None:
         if within.tumbling:
             hint = "let it slide: leave TUMBLING away; or give it a length of time, such as 1 HOURS"
             self.findings.add("E253", "a window of EVENTS does not tumble", within.span, hint=hint)
@@ -158,7 +158,7 @@ class _Query:
             return None
         return EventCount(count, within.span)
 
-    def _origin(self, origin: t.Name | None) -> Timestamp | int | None:
+    def _origin(self, origin: t.QueryName | None) -> Timestamp | int | None:
         if origin is None:
             return None
         if origin.text[0] not in "\"'":
@@ -217,13 +217,13 @@ class _Query:
                     hint=f"write {define.name.text} in SEQ(…), or leave its definition away",
                 )
 
-    def _unknown(self, what: str, name: t.Name, known: Iterable[str], hint: str) -> None:
+    def _unknown(self, what: str, name: t.QueryName, known: Iterable[str], hint: str) -> None:
         close = nearest(name.text, known) or next((k for k in known if k.lower() == name.text.lower()), None)
         self.findings.add(
             "E201", f"unknown {what} `{name.text}`", name.span, hint=f"did you mean `{close}`?" if close else hint
         )
 
-    def _patterns(self, streams: tuple[Stream, ...]) -> list[Pattern]:
+    def _patterns(self, streams: tuple[StreamClause, ...]) -> list[Pattern]:
         """The graph patterns that can be read, in the order of their definition."""
         found: list[Pattern] = []
         iris = {stream.name: stream.iri for stream in streams}
@@ -246,13 +246,18 @@ class _Query:
     # What is answered
 
     def _answered(self, shape: GraphQuery) -> GraphQuery | None:
-        for kind, word in ((t.GroupBy, "GROUP BY"), (t.Having, "HAVING"), (t.OrderBy, "ORDER BY"), (t.Limit, "LIMIT")):
+        for kind, word in (
+            (t.GroupBy, "GROUP BY"),
+            (t.Having, "HAVING"),
+            (t.OrderBy, "ORDER BY"),
+            (t.LimitClause, "LIMIT"),
+        ):
             self._once(kind, word, "write it once")
-        expressions = Expressions(shape, self.prologue)
+        expressions = QueryExpressions(shape, self.prologue)
         keys = read_keys(self.tree.modifiers, expressions)
         if keys is None:
             return None
-        answer: Select | Construct | None
+        answer: SelectForm | Construct | None
         match self.tree.answer:
             case t.SelectClause():
                 answer = self._select(self.tree.answer, shape, expressions)
@@ -264,11 +269,11 @@ class _Query:
         rows, aggregates = expressions.grouped(rows)
         return replace(shape, answer=answer, rows=rows, aggregates=aggregates)
 
-    def _select(self, clause: t.SelectClause, shape: GraphQuery, expressions: Expressions) -> Select | None:
+    def _select(self, clause: t.SelectClause, shape: GraphQuery, expressions: QueryExpressions) -> SelectForm | None:
         if not clause.columns:
             names = [v for gpm in shape.gpms if self._matched(gpm, shape) for v in gpm.variables]
-            return Select(tuple(Column(v) for v in dict.fromkeys(names)), bool(clause.distinct))
-        found: dict[str, Column] = {}
+            return SelectForm(tuple(ProjectedColumn(v) for v in dict.fromkeys(names)), bool(clause.distinct))
+        found: dict[str, ProjectedColumn] = {}
         for part in clause.columns:
             column = expressions.column(part, "SELECT")
             if column is None:
@@ -276,12 +281,12 @@ class _Query:
             if column.name in found:
                 self._again("E203", f"two columns are called `?{column.name}`", part.span, found[column.name].span)
             found[column.name] = column
-        return Select(tuple(found.values()), bool(clause.distinct))
+        return SelectForm(tuple(found.values()), bool(clause.distinct))
 
     def _matched(self, gpm: Gpm, shape: GraphQuery) -> bool:
         return any(use.name == gpm.name for item in shape.items if item.quantifier != "!" for use in uses(item.operand))
 
-    def _construct(self, clause: t.ConstructClause, expressions: Expressions) -> Construct | None:
+    def _construct(self, clause: t.ConstructClause, expressions: QueryExpressions) -> Construct | None:
         span = clause.template.span
         words = pieces_of(span)
         template = normal(words, self.prologue)
@@ -304,9 +309,9 @@ class _Query:
         return Construct(tuple(triples), stream)
 
 
-def _names(operand: t.OperandText) -> Iterable[t.Name]:
+def _names(operand: t.OperandText) -> Iterable[t.QueryName]:
     match operand:
-        case t.Name():
+        case t.QueryName():
             yield operand
         case t.Joined():
             for part in operand.operands:
@@ -316,10 +321,10 @@ def _names(operand: t.OperandText) -> Iterable[t.Name]:
 def _operand(operand: t.OperandText) -> Operand:
     """`A & B | C` associates to the left."""
     match operand:
-        case t.Name():
+        case t.QueryName():
             return Use(operand.text, operand.span)
         case t.Joined():
             found = _operand(operand.operands[0])
             for joiner, part in zip(operand.joiners, operand.operands[1:], strict=True):
-                found = Both(found, _operand(part)) if joiner == "&" else Alternative(found, _operand(part))
+                found = Both(found, _operand(part)) if joiner == "&" else GraphAlternative(found, _operand(part))
             return found

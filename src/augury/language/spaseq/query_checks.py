@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from augury.algebra.graph_queries import (
-    Alternative,
     Both,
+    GraphAlternative,
     GraphQuery,
     Item,
     Operand,
@@ -17,8 +17,8 @@ from augury.algebra.graph_queries import (
     readings,
     surely_binds,
 )
-from augury.clock import Kind, Timestamp
-from augury.errors import Findings, Note, Span, nearest
+from augury.core.clock import Kind, Timestamp
+from augury.core.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_tree import first_word
 from augury.language.spaseq.tokens import pieces_of
@@ -85,7 +85,7 @@ def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterat
         case Both():
             yield from _before(operand.left, seen, query)
             yield from _before(operand.right, seen | frozenset(may_bind(operand.left, query)), query)
-        case Alternative():
+        case GraphAlternative():
             yield from _before(operand.left, seen, query)
             yield from _before(operand.right, seen, query)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lark import Token
 from lark.exceptions import UnexpectedToken
 
-from augury.errors import Findings, Source, Span, misspelt
+from augury.core.errors import Findings, Source, Span, misspelt
 from augury.language.spaseq.tokens import KEYWORDS
 
 # How a token that is missing is named; those that follow from others are left out.
@@ -44,7 +44,7 @@ _ALWAYS_POSSIBLE = {"BASE", "PREFIX"}
 
 
 @dataclass(frozen=True)
-class Spot:
+class QueryErrorSpot:
     """Where reading stopped: the token there, those before it, and the types that could have stood there."""
 
     token: Token
@@ -67,14 +67,14 @@ def explain_query(error: UnexpectedToken, tokens: Sequence[Token], source: Sourc
     """Reports a syntax error: the place, what is wrong there, and a likely cause."""
     at_end = error.token.type == "$END"
     number = len(tokens) if at_end else next(n for n, token in enumerate(tokens) if token is error.token)
-    spot = Spot(error.token, tokens[:number], frozenset(error.accepts or error.expected))
+    spot = QueryErrorSpot(error.token, tokens[:number], frozenset(error.accepts or error.expected))
     end = len(source.text.rstrip())
     start, stop = (end, end + 1) if at_end else (error.token.start_pos or 0, error.token.end_pos or 0)
     message, hint = _cause(spot)
     findings.add("E101", message, Span(source, start, stop), hint=hint)
 
 
-def _cause(spot: Spot) -> tuple[str, str | None]:
+def _cause(spot: QueryErrorSpot) -> tuple[str, str | None]:
     for look in _CAUSES:
         found = look(spot)
         if found is not None:
@@ -83,7 +83,7 @@ def _cause(spot: Spot) -> tuple[str, str | None]:
     return f"{what}: {_expected(spot)} expected", None
 
 
-def _expected(spot: Spot) -> str:
+def _expected(spot: QueryErrorSpot) -> str:
     if "WHERE" in spot.expected:
         return "WHERE { … }"
     kinds = spot.expected - (_ALWAYS_POSSIBLE if len(spot.expected) > 2 else set())
@@ -96,13 +96,13 @@ def _shown(token: Token) -> str:
     return text if len(text) <= 30 else text[:29] + "…"
 
 
-def _nothing(spot: Spot) -> tuple[str, str | None] | None:
+def _nothing(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.before or not spot.at_end:
         return None
     return "there is no query", "a query begins with SELECT or CONSTRUCT; docs/spaseq.md has examples"
 
 
-def _slip(spot: Spot) -> tuple[str, str | None] | None:
+def _slip(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     """A word that is a slip away from one that could stand here."""
     if spot.token.type not in ("WORD", "NAME"):
         return None
@@ -111,20 +111,20 @@ def _slip(spot: Spot) -> tuple[str, str | None] | None:
     return None if close is None else (f"unexpected `{spot.token}`", f"did you mean {close}?")
 
 
-def _trailing_separator(spot: Spot) -> tuple[str, str | None] | None:
+def _trailing_separator(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.token.type == "RPAR" and spot.before and spot.before[-1].type in ("COMMA", "SEMICOLON", "COLON"):
         return f"`{spot.before[-1]}` with nothing after it", "leave it away, or write the name of a GPM after it"
     return None
 
 
-def _joined_bare(spot: Spot) -> tuple[str, str | None] | None:
+def _joined_bare(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.token.type in ("AND", "OR") and {"COMMA", "SEMICOLON"} <= spot.expected:
         name = spot.before[-1] if spot.before else "A"
         return f"`{spot.token}` stands in parentheses", f"write it as ({name} {spot.token} …)"
     return None
 
 
-def _several_quantifiers(spot: Spot) -> tuple[str, str | None] | None:
+def _several_quantifiers(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.token.type in ("PLUS", "MAYBE", "NOT", "STAR") and spot.before and "COMMA" in spot.expected:
         if spot.before[-1].type in ("PLUS", "MAYBE", "NOT"):
             return "an item has one quantifier", "`+` is one or more, `?` is once or not at all, `!` is not at all"
@@ -135,13 +135,13 @@ def _several_quantifiers(spot: Spot) -> tuple[str, str | None] | None:
     return None
 
 
-def _leading_not(spot: Spot) -> tuple[str, str | None] | None:
+def _leading_not(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.token.type == "NOT" and "NAME" in spot.expected:
         return "`!` stands before what it negates", "it stands behind: `B!`"
     return None
 
 
-def _word_not(spot: Spot) -> tuple[str, str | None] | None:
+def _word_not(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.token.type == "NAME" and spot.word in ("AND", "OR", "NOT", "THEN", "SEQ") and "COMMA" in spot.expected:
         written = {"AND": "`(A & B)`", "OR": "`(A | B)`", "NOT": "`B!`"}.get(spot.word, "`,`, `;` or `:`")
         return f"unexpected `{spot.token}`", f"write it as {written}"
@@ -150,31 +150,31 @@ def _word_not(spot: Spot) -> tuple[str, str | None] | None:
     return None
 
 
-def _nameless_stream(spot: Spot) -> tuple[str, str | None] | None:
+def _nameless_stream(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.after("FROM_STREAM") and spot.token.type in ("IRI", "PNAME"):
         return "a stream has a name", f"write it as FROM STREAM S1 {spot.token}; GPMs say ON S1"
     return None
 
 
-def _csparql_range(spot: Spot) -> tuple[str, str | None] | None:
+def _csparql_range(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if str(spot.token).startswith("[") and len(spot.before) > 1 and spot.before[-2].type in ("FROM_STREAM", "NAME"):
         return "a stream has no window of its own", "the window is one for the query: WITHIN 30 MINUTES"
     return None
 
 
-def _missing_on(spot: Spot) -> tuple[str, str | None] | None:
+def _missing_on(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.expected == {"ON"}:
         return "a GPM says which stream it reads", f"write it as DEFINE GPM {spot.before[-1]} ON S1 {{ … }}"
     return None
 
 
-def _several_streams(spot: Spot) -> tuple[str, str | None] | None:
+def _several_streams(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if "GROUP" in spot.expected and "COMMA" in spot.expected and spot.token.type in ("WORD", "NAME"):
         return f"unexpected `{spot.token}`", "several streams are separated by `,`"
     return None
 
 
-def _triples_outside(spot: Spot) -> tuple[str, str | None] | None:
+def _triples_outside(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.expected & {"DEFINE", "SEQ"} and "RBRACE" in spot.expected:
         if spot.token.type in ("VAR", "IRI", "PNAME"):
             return "a graph pattern stands in a GPM", "write it as DEFINE GPM A ON S1 { … }, and A in SEQ(…)"
@@ -191,7 +191,7 @@ def _triples_outside(spot: Spot) -> tuple[str, str | None] | None:
     return None
 
 
-def _other_form(spot: Spot) -> tuple[str, str | None] | None:
+def _other_form(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     if spot.word in ("ASK", "DESCRIBE", "INSERT", "DELETE", "REGISTER") and "SELECT" in spot.expected:
         return f"a query is a SELECT or a CONSTRUCT, not {spot.word}", None
     return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from augury.errors import Span
+from augury.core.errors import Span
 from augury.language.spaseq import query_tree as t
-from augury.language.spaseq.tokens import Piece, pieces_of
+from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
 WIDTH = 100
 INDENT = "  "
@@ -82,7 +82,7 @@ class _Printer:
             self.comments.remove(comment)
 
 
-def _prologue(entry: t.Base | t.Prefix) -> str:
+def _prologue(entry: t.Base | t.QueryPrefix) -> str:
     return f"BASE <{entry.iri}>" if isinstance(entry, t.Base) else f"PREFIX {entry.name} <{entry.iri}>"
 
 
@@ -114,7 +114,7 @@ def _filled(first: str, words: Sequence[str]) -> list[str]:
 
 def _clause(clause: t.Clause) -> str:
     match clause:
-        case t.Within():
+        case t.WithinClause():
             origin = f" FROM {clause.origin.text}" if clause.origin else ""
             tumbling = " TUMBLING" if clause.tumbling else ""
             return f"WITHIN {clause.count.text} {clause.unit.text.upper()}{tumbling}{origin}"
@@ -139,7 +139,7 @@ def show_items(items: Sequence[t.ItemText]) -> str:
 
 def _operand(operand: t.OperandText) -> str:
     match operand:
-        case t.Name():
+        case t.QueryName():
             return operand.text
         case t.Joined():
             first, *rest = map(_operand, operand.operands)
@@ -156,7 +156,7 @@ def _modifier(modifier: t.Modifier) -> str:
             return " ".join(["HAVING", *map(_expression, modifier.conditions)])
         case t.OrderBy():
             return " ".join(["ORDER BY", *map(_key, modifier.keys)])
-        case t.Limit():
+        case t.LimitClause():
             return f"LIMIT {modifier.count.text}"
         case t.Offset():
             return f"OFFSET {modifier.count.text}"
@@ -171,13 +171,13 @@ def _key(key: t.Key) -> str:
     return f"{key.direction}{text if text.startswith('(') else f' {text}'}"
 
 
-def _expression(part: t.Name | t.Sparql) -> str:
-    if isinstance(part, t.Name):
+def _expression(part: t.QueryName | t.Sparql) -> str:
+    if isinstance(part, t.QueryName):
         return f"?{part.text}"
     return "".join(_spaced(pieces_of(part.span)))
 
 
-def _spaced(words: Sequence[Piece]) -> Iterator[str]:
+def _spaced(words: Sequence[SparqlToken]) -> Iterator[str]:
     """Words as they stand in the source, with one blank where there are several, and none inside parentheses."""
     for number, piece in enumerate(words):
         before = words[number - 1] if number else None
@@ -190,7 +190,7 @@ def _spaced(words: Sequence[Piece]) -> Iterator[str]:
 
 def group_lines(span: Span) -> list[str]:
     """A graph pattern, or a template, on lines of its own: a triple each, groups indented."""
-    return _Group(pieces_of(span, comments=True)).lines()
+    return _PrintedGroup(pieces_of(span, comments=True)).lines()
 
 
 def _short(lines: list[str]) -> list[str]:
@@ -205,8 +205,8 @@ def _short(lines: list[str]) -> list[str]:
     return found
 
 
-class _Group:
-    def __init__(self, words: list[Piece]) -> None:
+class _PrintedGroup:
+    def __init__(self, words: list[SparqlToken]) -> None:
         self.words, self.done = words, list[str]()
         self.line = ""
         self.depth = 0
@@ -222,7 +222,7 @@ class _Group:
         self._end()
         return _short(self.done)
 
-    def _add(self, piece: Piece, before: Piece | None, after: Piece | None) -> None:
+    def _add(self, piece: SparqlToken, before: SparqlToken | None, after: SparqlToken | None) -> None:
         sign = piece.text if piece.kind == "sign" else ""
         if piece.kind == "comment":
             self._comment(piece)
@@ -246,7 +246,7 @@ class _Group:
         else:
             self._text(piece, before, after, sign)
 
-    def _text(self, piece: Piece, before: Piece | None, after: Piece | None, sign: str) -> None:
+    def _text(self, piece: SparqlToken, before: SparqlToken | None, after: SparqlToken | None, sign: str) -> None:
         if piece.is_word(*_STATEMENTS) and not self.inside:
             self._end()
             self.continued = False
@@ -261,7 +261,7 @@ class _Group:
             if after is None or after.text != ".":
                 self._end()
 
-    def _comment(self, piece: Piece) -> None:
+    def _comment(self, piece: SparqlToken) -> None:
         behind = piece.lines in (None, 0) and (self.line or self.done)
         if behind and self.line:
             self.line += f"  {piece.text.rstrip()}"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from augury.algebra.graph_queries import Construct, GraphQuery, Select, stream_type
+from augury.algebra.graph_queries import Construct, GraphQuery, SelectForm, stream_type
 from augury.algebra.plan import Attribute
-from augury.errors import Findings, Note, Source
+from augury.core.errors import Findings, Note, Source
 from augury.language.spaseq.query_algebra import query_of
 from augury.language.spaseq.query_reader import read_query
 from augury.language.spaseq.query_tree import first_word
@@ -88,7 +88,7 @@ def declared_by(queries: Iterable[GraphQuery]) -> Mapping[str, tuple[Attribute, 
         for stream in query.streams:
             found[stream.type] = (Attribute("graph", "string"),)
         match query.answer:
-            case Select():
+            case SelectForm():
                 found[query.name] = tuple(Attribute(column.name) for column in query.answer.columns)
             case Construct():
                 found[stream_type(query.answer.stream)] = (Attribute("graph", "string"),)

@@ -11,10 +11,10 @@ from lark.exceptions import UnexpectedToken
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
-from augury.errors import Findings, Note, Source, Span
+from augury.core.errors import Findings, Note, Source, Span
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_errors import explain_query
-from augury.language.spaseq.tokens import GivenTokens, Words, pieces_of, words
+from augury.language.spaseq.tokens import GivenTokens, QueryTokens, pieces_of, words
 
 
 @cache
@@ -39,7 +39,7 @@ def read_query(source: Source, findings: Findings) -> t.QueryTree | None:
     return query
 
 
-def _report_unclosed(found: Words, source: Source, findings: Findings) -> None:
+def _report_unclosed(found: QueryTokens, source: Source, findings: Findings) -> None:
     unclosed = found.unclosed
     assert unclosed is not None
     bracket = source.text[unclosed.opening]
@@ -55,7 +55,7 @@ def _report_unclosed(found: Words, source: Source, findings: Findings) -> None:
 class _QueryReader(Transformer_NonRecursive[Token, Any]):
     """Lark's tree to ours."""
 
-    def __init__(self, source: Source, found: Words) -> None:
+    def __init__(self, source: Source, found: QueryTokens) -> None:
         super().__init__()
         self.source, self.found = source, found
 
@@ -66,33 +66,33 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         assert token.start_pos is not None and token.end_pos is not None
         return Span(self.source, token.start_pos, token.end_pos)
 
-    def _name(self, token: Token) -> t.Name:
-        return t.Name(str(token)[1:] if token.type == "VAR" else str(token), self._at(token))
+    def _name(self, token: Token) -> t.QueryName:
+        return t.QueryName(str(token)[1:] if token.type == "VAR" else str(token), self._at(token))
 
     def _sparql(self, span: Span) -> t.Sparql:
         return t.Sparql(tuple(p.written for p in pieces_of(span)), span)
 
-    def _expression(self, token: Token) -> t.Name | t.Sparql:
+    def _expression(self, token: Token) -> t.QueryName | t.Sparql:
         return self._name(token) if token.type == "VAR" else self._sparql(self._at(token))
 
     def start(self, meta: Meta, items: list[Any]) -> t.QueryTree:
         prologue, answer, *rest = items
         where = next(i for i in rest if isinstance(i, tuple))
         clauses, modifiers = rest[: rest.index(where)], rest[rest.index(where) + 1 :]
-        sequences = tuple(i for i in where if isinstance(i, t.Sequence))
+        sequences = tuple(i for i in where if isinstance(i, t.SequencePattern))
         defines = tuple(i for i in where if isinstance(i, t.Define))
         comments = tuple(self.found.comments)
         span = Span(self.source, meta.start_pos, meta.end_pos)
         return t.QueryTree(prologue, answer, tuple(clauses), sequences, defines, tuple(modifiers), comments, span)
 
-    def prologue(self, meta: Meta, items: list[Any]) -> tuple[t.Base | t.Prefix, ...]:
+    def prologue(self, meta: Meta, items: list[Any]) -> tuple[t.Base | t.QueryPrefix, ...]:
         return tuple(items)
 
     def base(self, meta: Meta, items: list[Any]) -> t.Base:
         return t.Base(str(items[1])[1:-1], self._span(meta))
 
-    def prefix(self, meta: Meta, items: list[Any]) -> t.Prefix:
-        return t.Prefix(str(items[1]), str(items[2])[1:-1], self._span(meta))
+    def prefix(self, meta: Meta, items: list[Any]) -> t.QueryPrefix:
+        return t.QueryPrefix(str(items[1]), str(items[2])[1:-1], self._span(meta))
 
     def select(self, meta: Meta, items: list[Any]) -> t.SelectClause:
         _, distinct, *columns = items
@@ -107,24 +107,24 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         _, template, *into = items
         return t.ConstructClause(self._sparql(self._at(template)), into[-1] if into else None, self._span(meta))
 
-    def column(self, meta: Meta, items: list[Any]) -> t.Name | t.Sparql:
+    def column(self, meta: Meta, items: list[Any]) -> t.QueryName | t.Sparql:
         return self._expression(items[0])
 
     def iri(self, meta: Meta, items: list[Any]) -> t.IriText:
         return t.IriText(str(items[0]), self._at(items[0]))
 
-    def within(self, meta: Meta, items: list[Any]) -> t.Within:
+    def within(self, meta: Meta, items: list[Any]) -> t.WithinClause:
         _, count, unit, tumbling = items
         origin = tumbling[0] if tumbling else None
-        named = t.Name(str(unit).upper(), self._at(unit))
-        return t.Within(self._name(count), named, tumbling is not None, origin, self._span(meta))
+        named = t.QueryName(str(unit).upper(), self._at(unit))
+        return t.WithinClause(self._name(count), named, tumbling is not None, origin, self._span(meta))
 
-    def tumbling(self, meta: Meta, items: list[Any]) -> tuple[t.Name | None]:
+    def tumbling(self, meta: Meta, items: list[Any]) -> tuple[t.QueryName | None]:
         return (items[1] if len(items) > 1 else None,)
 
-    def time(self, meta: Meta, items: list[Any]) -> t.Name:
+    def time(self, meta: Meta, items: list[Any]) -> t.QueryName:
         span = self._span(meta)
-        return t.Name("".join(span.text.split()) if not span.text.startswith(('"', "'")) else span.text, span)
+        return t.QueryName("".join(span.text.split()) if not span.text.startswith(('"', "'")) else span.text, span)
 
     def partition(self, meta: Meta, items: list[Any]) -> t.Partition:
         found = tuple(self._name(i) for i in items if i is not None and i.type == "VAR")
@@ -142,7 +142,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
     def where(self, meta: Meta, items: list[Any]) -> tuple[Any, ...]:
         return tuple(items)
 
-    def sequence(self, meta: Meta, items: list[Any]) -> t.Sequence:
+    def sequence(self, meta: Meta, items: list[Any]) -> t.SequencePattern:
         found: list[t.ItemText] = []
         separator = ","
         for part in items[2:-1]:
@@ -151,7 +151,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
             else:
                 operand, quantifier, span = part
                 found.append(t.ItemText(operand, quantifier, separator, span))  # type: ignore[arg-type]
-        return t.Sequence(tuple(found), self._span(meta))
+        return t.SequencePattern(tuple(found), self._span(meta))
 
     def item(self, meta: Meta, items: list[Any]) -> tuple[t.OperandText, str, Span]:
         return items[0], "" if items[1] is None else str(items[1]), self._span(meta)
@@ -159,7 +159,7 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
     def separator(self, meta: Meta, items: list[Any]) -> str:
         return str(items[0])
 
-    def use(self, meta: Meta, items: list[Any]) -> t.Name:
+    def use(self, meta: Meta, items: list[Any]) -> t.QueryName:
         return self._name(items[0])
 
     def joiner(self, meta: Meta, items: list[Any]) -> str:
@@ -196,8 +196,8 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         word = "" if direction is None else str(direction).upper()
         return t.Key(self._each([of])[0], word, self._span(meta))  # type: ignore[arg-type]
 
-    def limit(self, meta: Meta, items: list[Any]) -> t.Limit:
-        return t.Limit(self._name(items[1]), self._span(meta))
+    def limit(self, meta: Meta, items: list[Any]) -> t.LimitClause:
+        return t.LimitClause(self._name(items[1]), self._span(meta))
 
     def offset(self, meta: Meta, items: list[Any]) -> t.Offset:
         return t.Offset(self._name(items[1]), self._span(meta))

@@ -9,28 +9,28 @@ from typing import get_args
 
 from augury.algebra.graph_queries import (
     AggregateName,
-    Column,
     Expression,
     GraphAggregate,
     GraphQuery,
     Order,
-    Rows,
+    ProjectedColumn,
+    RowModifiers,
     may_bind,
     own,
     readings,
 )
-from augury.errors import Note, Span, nearest
+from augury.core.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of
 from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
-from augury.language.spaseq.tokens import Piece, pieces_of
+from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
 MADE = "·"  # in the names of variables that stand for aggregates and keys: none that is written has it
 
 
 @dataclass
-class Expressions:
+class QueryExpressions:
     """The expressions of a query. `shape` is the query without them."""
 
     shape: GraphQuery
@@ -51,10 +51,10 @@ class Expressions:
 
     # Reading
 
-    def column(self, part: t.Name | t.Sparql, place: str) -> Column | None:
+    def column(self, part: t.QueryName | t.Sparql, place: str) -> ProjectedColumn | None:
         """`?v`, or `(expression AS ?v)`; a key of GROUP BY may go without a name."""
-        if isinstance(part, t.Name):
-            return Column(part.text, None, part.span) if self.sees(part.text, part.span) else None
+        if isinstance(part, t.QueryName):
+            return ProjectedColumn(part.text, None, part.span) if self.sees(part.text, part.span) else None
         words = pieces_of(part.span)
         inner = words[1:-1] if words[0].text == "(" else words
         named = len(inner) > 2 and inner[-2].is_word("AS") and inner[-1].kind == "var"
@@ -72,7 +72,7 @@ class Expressions:
             self._report("E203", f"`?{name}` has a value already", at, hint="give the expression another name")
             return None
         self.named[name] = at
-        return Column(name, expression, part.span)
+        return ProjectedColumn(name, expression, part.span)
 
     def condition(self, part: t.Sparql) -> Expression | None:
         words = pieces_of(part.span)
@@ -81,14 +81,14 @@ class Expressions:
         )
 
     def order(self, key: t.Key) -> Order | None:
-        if isinstance(key.expression, t.Name):
+        if isinstance(key.expression, t.QueryName):
             name = key.expression
             found = Expression(f"?{name.text}", (name.text,), name.span) if self.sees(name.text, name.span) else None
         else:
             found = self.condition(key.expression)
         return None if found is None else Order(found, key.direction == "DESC")
 
-    def expression(self, words: Sequence[Piece], span: Span, aggregates: bool = True) -> Expression | None:
+    def expression(self, words: Sequence[SparqlToken], span: Span, aggregates: bool = True) -> Expression | None:
         """An expression, its aggregates taken out; None where it is wrong, which is reported."""
         before = len(self.prologue.findings.errors)
         refuse_changing(words, self.prologue.findings)
@@ -111,9 +111,9 @@ class Expressions:
             return None
         return Expression(text.text, variables(plain), span)
 
-    def _without_aggregates(self, words: Sequence[Piece], span: Span, allowed: bool) -> list[Piece]:
+    def _without_aggregates(self, words: Sequence[SparqlToken], span: Span, allowed: bool) -> list[SparqlToken]:
         """The words with a variable in place of each aggregate."""
-        kept: list[Piece] = []
+        kept: list[SparqlToken] = []
         at = 0
         while at < len(words):
             piece = words[at]
@@ -127,7 +127,7 @@ class Expressions:
                 at += 1
         return kept
 
-    def _aggregate(self, words: Sequence[Piece], span: Span, allowed: bool) -> str:
+    def _aggregate(self, words: Sequence[SparqlToken], span: Span, allowed: bool) -> str:
         """The variable that stands for an aggregate."""
         at = words[0].span.to(words[-1].span)
         function = words[0].text.upper()
@@ -153,7 +153,7 @@ class Expressions:
                 return self._added(GraphAggregate("", function, of, distinct, item, separator, at))  # type: ignore[arg-type]
         return f"aggregate{MADE}0"
 
-    def _separator(self, function: str, inner: list[Piece], at: Span) -> tuple[str, list[Piece]]:
+    def _separator(self, function: str, inner: list[SparqlToken], at: Span) -> tuple[str, list[SparqlToken]]:
         for number, piece in enumerate(inner):
             if piece.text == ";" and function == "GROUP_CONCAT" and len(inner) == number + 4:
                 quoted = inner[-1].text
@@ -203,7 +203,7 @@ class Expressions:
 
     # What follows for groups
 
-    def grouped(self, rows: Rows) -> tuple[Rows, tuple[GraphAggregate, ...]]:
+    def grouped(self, rows: RowModifiers) -> tuple[RowModifiers, tuple[GraphAggregate, ...]]:
         """The rows with the `+` whose iterations are grouped, and the aggregates with it where they range over all."""
         stars = [a for a in self.aggregates if a.of is None]
         if not rows.group_by:
@@ -224,7 +224,7 @@ class Expressions:
         self._check_grouped(rows, item)
         return replace(rows, item=item), tuple(replace(a, item=item) for a in self.aggregates)
 
-    def _check_grouped(self, rows: Rows, item: int | None) -> None:
+    def _check_grouped(self, rows: RowModifiers, item: int | None) -> None:
         """Outside aggregates, a row of a group has its keys and what is the same in all iterations."""
         several = self.iterated.get(item, set()) if item is not None else set()
         for name, span in self.used:
@@ -233,9 +233,9 @@ class Expressions:
                 self._report("E256", f"`?{name}` has several values in a group", span, hint=hint)
 
 
-def read_keys(modifiers: Sequence[t.Modifier], expressions: Expressions) -> tuple[Column, ...] | None:
+def read_keys(modifiers: Sequence[t.Modifier], expressions: QueryExpressions) -> tuple[ProjectedColumn, ...] | None:
     """The keys of GROUP BY, which SELECT may name."""
-    found: list[Column] = []
+    found: list[ProjectedColumn] = []
     for modifier in modifiers:
         for part in modifier.keys if isinstance(modifier, t.GroupBy) else ():
             key = expressions.column(part, "GROUP BY")
@@ -247,7 +247,9 @@ def read_keys(modifiers: Sequence[t.Modifier], expressions: Expressions) -> tupl
     return tuple(found)
 
 
-def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], expressions: Expressions) -> Rows | None:
+def read_rows(
+    modifiers: Sequence[t.Modifier], keys: tuple[ProjectedColumn, ...], expressions: QueryExpressions
+) -> RowModifiers | None:
     """HAVING, ORDER BY and LIMIT; None where something is wrong, which is reported."""
     findings = expressions.prologue.findings
     before = len(findings.errors)
@@ -260,7 +262,7 @@ def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], express
                 having += [expressions.condition(c) for c in modifier.conditions]
             case t.OrderBy():
                 order += [expressions.order(key) for key in modifier.keys]
-            case t.Limit():
+            case t.LimitClause():
                 limit = int(modifier.count.text) if modifier.count.text.isdigit() else None
                 if limit is None:
                     findings.add("E101", f"LIMIT takes a whole number, not {modifier.count.text}", modifier.count.span)
@@ -269,4 +271,4 @@ def read_rows(modifiers: Sequence[t.Modifier], keys: tuple[Column, ...], express
                 findings.add("E258", "queries over streams have no OFFSET", modifier.span, hint=hint)
     if len(findings.errors) > before:
         return None
-    return Rows(keys, None, tuple(c for c in having if c), tuple(o for o in order if o), limit)
+    return RowModifiers(keys, None, tuple(c for c in having if c), tuple(o for o in order if o), limit)

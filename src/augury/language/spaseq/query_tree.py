@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from augury.algebra.graph_queries import Quantifier, Separator
-from augury.errors import NOWHERE, Span
-from augury.language.spaseq.tokens import Piece
+from augury.core.errors import NOWHERE, Span
+from augury.language.spaseq.tokens import SparqlToken
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Name:
+class QueryName:
     """A name, of a GPM, a stream or a variable (without its question mark), or a word such as MINUTES."""
 
     text: str
@@ -43,7 +43,7 @@ class Base:
 
 
 @dataclass(frozen=True)
-class Prefix:
+class QueryPrefix:
     name: str
     iri: str
     span: Span = _SPAN
@@ -53,7 +53,7 @@ class Prefix:
 class SelectClause:
     """`columns` are empty for `*`."""
 
-    columns: tuple[Name | Sparql, ...]
+    columns: tuple[QueryName | Sparql, ...]
     distinct: Literal["", "DISTINCT", "REDUCED"] = ""
     span: Span = _SPAN
 
@@ -66,25 +66,25 @@ class ConstructClause:
 
 
 @dataclass(frozen=True)
-class Within:
+class WithinClause:
     """`WITHIN 30 MINUTES TUMBLING FROM "2026-01-01"`; `origin` is the text of a time, with its quotes where it has some."""
 
-    count: Name
-    unit: Name
+    count: QueryName
+    unit: QueryName
     tumbling: bool = False
-    origin: Name | None = None
+    origin: QueryName | None = None
     span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class Partition:
-    variables: tuple[Name, ...]
+    variables: tuple[QueryName, ...]
     span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class FromStream:
-    name: Name
+    name: QueryName
     iri: IriText
     span: Span = _SPAN
 
@@ -96,7 +96,7 @@ class FromGraph:
     span: Span = _SPAN
 
 
-Clause: TypeAlias = Within | Partition | FromStream | FromGraph
+Clause: TypeAlias = WithinClause | Partition | FromStream | FromGraph
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Joined:
     span: Span = _SPAN
 
 
-OperandText: TypeAlias = Name | Joined
+OperandText: TypeAlias = QueryName | Joined
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,15 @@ class ItemText:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class SequencePattern:
     items: tuple[ItemText, ...]
     span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class Define:
-    name: Name
-    streams: tuple[Name, ...]
+    name: QueryName
+    streams: tuple[QueryName, ...]
     pattern: Sparql
     span: Span = _SPAN
 
@@ -137,14 +137,14 @@ class Define:
 class Key:
     """A key of ORDER BY; `direction` is as it is written."""
 
-    expression: Name | Sparql
+    expression: QueryName | Sparql
     direction: Literal["", "ASC", "DESC"] = ""
     span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class GroupBy:
-    keys: tuple[Name | Sparql, ...]
+    keys: tuple[QueryName | Sparql, ...]
     span: Span = _SPAN
 
 
@@ -161,31 +161,31 @@ class OrderBy:
 
 
 @dataclass(frozen=True)
-class Limit:
-    count: Name
+class LimitClause:
+    count: QueryName
     span: Span = _SPAN
 
 
 @dataclass(frozen=True)
 class Offset:
-    count: Name
+    count: QueryName
     span: Span = _SPAN
 
 
-Modifier: TypeAlias = GroupBy | Having | OrderBy | Limit | Offset
+Modifier: TypeAlias = GroupBy | Having | OrderBy | LimitClause | Offset
 
 
 @dataclass(frozen=True)
 class QueryTree:
     """A query as it is written, with its comments aside. `sequences` should be one."""
 
-    prologue: tuple[Base | Prefix, ...]
+    prologue: tuple[Base | QueryPrefix, ...]
     answer: SelectClause | ConstructClause
     clauses: tuple[Clause, ...]
-    sequences: tuple[Sequence, ...]
+    sequences: tuple[SequencePattern, ...]
     defines: tuple[Define, ...]
     modifiers: tuple[Modifier, ...] = ()
-    comments: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
+    comments: tuple[SparqlToken, ...] = field(default=(), compare=False, repr=False)
     span: Span = _SPAN
 
 

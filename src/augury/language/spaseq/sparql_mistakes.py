@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from augury.algebra.sparql_algebra import Expression, Pattern
-from augury.errors import RunError, misspelt
+from augury.core.errors import RunError, misspelt
 from augury.language.spaseq.sparql_parser import (
-    Malformed,
     NoFunction,
     PatternError,
+    SparqlSyntaxError,
     algebra_of,
     as_written,
     read_expression,
@@ -18,7 +18,7 @@ from augury.language.spaseq.sparql_parser import (
     sparql,
 )
 from augury.language.spaseq.sparql_text import Normal, closing
-from augury.language.spaseq.tokens import Piece
+from augury.language.spaseq.tokens import SparqlToken
 
 _KEYWORDS = ("FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "SERVICE")
 
@@ -26,7 +26,7 @@ _KEYWORDS = ("FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", 
 class NotSparql(Exception):
     """SPARQL that cannot be read: the piece at which, what is wrong, and what to do."""
 
-    def __init__(self, piece: Piece | None, message: str, hint: str | None = None) -> None:
+    def __init__(self, piece: SparqlToken | None, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.piece, self.message, self.hint = piece, message, hint
 
@@ -70,7 +70,7 @@ def template_triples(template: Normal) -> list[tuple[str, str, str]]:
 
 
 def _group_mistake(group: Normal, error: PatternError) -> NotSparql:
-    if isinstance(error, Malformed):
+    if isinstance(error, SparqlSyntaxError):
         return _mistake_at(group, error.offset)
     return _no_function(group, error) or NotSparql(None, f"this is not SPARQL: {_sentence(error)}")
 
@@ -110,7 +110,7 @@ def _mistake_at(group: Normal, place: int) -> NotSparql:
     return NotSparql(piece, f"not SPARQL from `{piece.text}` on", hint=hint)
 
 
-def _filter_mistake(group: Normal, piece: Piece) -> NotSparql:
+def _filter_mistake(group: Normal, piece: SparqlToken) -> NotSparql:
     """Reads the expression of a FILTER alone, whose mistake has a place of its own."""
     number = next(n for n, (_, _, p) in enumerate(group.places) if p is piece)
     rest = group.places[number + 1 :]

@@ -15,8 +15,8 @@ from typing import Any
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, Pattern, RdfTerm, Variable
-from augury.errors import RunError, nearest
-from augury.model import Iri
+from augury.core.errors import RunError, nearest
+from augury.core.model import Iri
 
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4}(?:[0-9a-f]{4})?)", re.IGNORECASE)
 _SKIPPED = re.compile(r"""<[^<>"{}|^`\\\s]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
@@ -35,7 +35,7 @@ class PatternError(Exception):
         self.message, self.offset, self.hint = message, offset, hint
 
 
-class Malformed(PatternError):
+class SparqlSyntaxError(PatternError):
     """The text does not follow the grammar from a character on."""
 
 
@@ -86,15 +86,15 @@ def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None =
 
 @lru_cache(256)  # programs, and sessions of one program, are made anew, and to parse SPARQL takes long
 def _pattern_of(text: str, prefixes: tuple[tuple[str, str], ...], base: str | None) -> Pattern:
-    return _Reading(text, dict(prefixes), base).pattern()
+    return _SparqlReading(text, dict(prefixes), base).pattern()
 
 
 def read_expression(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Expression:
     """The expression that a text is, such as `?p * 1.1 > ?q`."""
-    return _Reading(text, prefixes, base).expression()
+    return _SparqlReading(text, prefixes, base).expression()
 
 
-class _Reading:
+class _SparqlReading:
     """One text on its way."""
 
     def __init__(self, text: str, prefixes: Mapping[str, str], base: str | None) -> None:
@@ -126,7 +126,7 @@ class _Reading:
         at = _offset_before_escapes(self.text, at)
         word = re.match(r"[\w:?$]+|\S", self.text[at:])
         found = f"`{word[0]}`" if word else "the end"
-        return Malformed(f"is no SPARQL from {found} on", at)
+        return SparqlSyntaxError(f"is no SPARQL from {found} on", at)
 
     def _refused(self, message: str) -> PatternError:
         unknown = re.match(r"Unknown namespace prefix ?: ?(.*)", message)
@@ -150,12 +150,12 @@ class _Reading:
             case "BGP":
                 return p.Basic(tuple(self._triple(t) for t in node.triples))
             case "Join":
-                return p.Join(self._pattern(node.p1), self._pattern(node.p2))
+                return p.SparqlJoin(self._pattern(node.p1), self._pattern(node.p2))
             case "LeftJoin":
                 condition = None if getattr(node.expr, "name", "") == "TrueFilter" else self._expression(node.expr)
                 return p.LeftJoin(self._pattern(node.p1), self._pattern(node.p2), condition)
             case "Union":
-                return p.Union(self._pattern(node.p1), self._pattern(node.p2))
+                return p.SparqlUnion(self._pattern(node.p1), self._pattern(node.p2))
             case "Minus":
                 return p.Minus(self._pattern(node.p1), self._pattern(node.p2))
             case "Filter":
@@ -197,9 +197,9 @@ class _Reading:
     def _values(self, rows: list[dict[Any, Any]]) -> Pattern:
         names = list(dict.fromkeys(str(v) for row in rows for v in row))
         if not rows:  # rdflib does not say which variables there were
-            return p.Values((), ())
+            return p.InlineValues((), ())
         found = [{str(v): None if term == "UNDEF" else self._term(term) for v, term in row.items()} for row in rows]
-        return p.Values(tuple(names), tuple(tuple(row.get(name) for name in names) for row in found))
+        return p.InlineValues(tuple(names), tuple(tuple(row.get(name) for name in names) for row in found))
 
     def _triple(self, triple: tuple[Any, Any, Any]) -> p.TriplePattern:
         from rdflib.term import Variable as Named
@@ -241,11 +241,11 @@ class _Reading:
             case paths.InvPath():
                 return p.Inverse(self._path(node.arg))
             case paths.SequencePath():
-                return p.Sequence(tuple(map(self._path, node.args)))
+                return p.PathSequence(tuple(map(self._path, node.args)))
             case paths.AlternativePath():
-                return p.Alternative(tuple(map(self._path, node.args)))
+                return p.PathAlternative(tuple(map(self._path, node.args)))
             case paths.MulPath():
-                return p.Repeat(self._path(node.path), node.zero, node.more)
+                return p.PathRepeat(self._path(node.path), node.zero, node.more)
             case paths.NegatedPath():
                 excluded = [self._path(arg) if isinstance(arg, str) else None for arg in node.args]
                 if not all(isinstance(one, Iri) for one in excluded):
@@ -274,9 +274,9 @@ class _Reading:
             "RelationalExpression": self._relational,
             "AdditiveExpression": self._arithmetic,
             "MultiplicativeExpression": self._arithmetic,
-            "UnaryNot": lambda node: p.Call("!", (self._expression(node.expr),)),
-            "UnaryMinus": lambda node: p.Call("unary -", (self._expression(node.expr),)),
-            "UnaryPlus": lambda node: p.Call("unary +", (self._expression(node.expr),)),
+            "UnaryNot": lambda node: p.SparqlCall("!", (self._expression(node.expr),)),
+            "UnaryMinus": lambda node: p.SparqlCall("unary -", (self._expression(node.expr),)),
+            "UnaryPlus": lambda node: p.SparqlCall("unary +", (self._expression(node.expr),)),
             "Builtin_EXISTS": lambda node: p.Exists(simplified(self._pattern(node.graph))),
             "Builtin_NOTEXISTS": lambda node: p.Exists(simplified(self._pattern(node.graph)), negated=True),
             "Function": self._cast,
@@ -290,7 +290,7 @@ class _Reading:
     def _conditional(self, operator: str) -> Callable[[Any], Expression]:
         def read(node: Any) -> Expression:
             args = [self._expression(node.expr), *(self._expression(one) for one in node.other or ())]
-            return reduce(lambda a, b: p.Call(operator, (a, b)), args)
+            return reduce(lambda a, b: p.SparqlCall(operator, (a, b)), args)
 
         return read
 
@@ -298,13 +298,13 @@ class _Reading:
         left = self._expression(node.expr)
         if node.op in ("IN", "NOT IN"):
             listed = () if _is_nil(node.other) else tuple(self._expression(one) for one in node.other)
-            return p.Call(node.op, (left, *listed))
-        return p.Call(node.op, (left, self._expression(node.other)))
+            return p.SparqlCall(node.op, (left, *listed))
+        return p.SparqlCall(node.op, (left, self._expression(node.other)))
 
     def _arithmetic(self, node: Any) -> Expression:
         found = self._expression(node.expr)
         for operator, other in zip(node.op, node.other, strict=True):
-            found = p.Call(operator, (found, self._expression(other)))
+            found = p.SparqlCall(operator, (found, self._expression(other)))
         return found
 
     def _cast(self, node: Any) -> Expression:
@@ -313,7 +313,7 @@ class _Reading:
             raise NoFunction(name, self._at("", r"\w*:\w*\s*\(").offset)
         if len(given) != 1:
             raise self._at(f"{name} does not take {len(given)} arguments", re.escape(name))
-        return p.Call(name, (self._expression(given[0]),))
+        return p.SparqlCall(name, (self._expression(given[0]),))
 
     def _function(self, name: str, node: Any) -> Expression:
         """A function by its name; its arguments are those keys of the node that have one."""
@@ -327,7 +327,7 @@ class _Reading:
         args = tuple(map(self._expression, given))
         if name == "IRI" and self.base is not None:
             args = (*args, p.Constant(Iri(self.base)))
-        return p.Call(name, args)
+        return p.SparqlCall(name, args)
 
 
 _ARGUMENTS = ("arg", "arg1", "arg2", "arg3", "text", "start", "length", "pattern", "replacement", "flags")
@@ -353,10 +353,10 @@ def simplified(pattern: Pattern) -> Pattern:
     """The same pattern without empty parts of joins, and with neighbouring triples as one basic pattern."""
     found = p.mapped(pattern, simplified)
     match found:
-        case p.Join(left, p.Basic(())):
+        case p.SparqlJoin(left, p.Basic(())):
             return left
-        case p.Join(p.Basic(first), p.Basic(second)):
+        case p.SparqlJoin(p.Basic(first), p.Basic(second)):
             return p.Basic(first + second)
-        case p.Join(p.Basic(()), right):
+        case p.SparqlJoin(p.Basic(()), right):
             return right
     return found

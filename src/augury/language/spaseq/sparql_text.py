@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
-from augury.errors import Findings, Span, misspelt
+from augury.core.errors import Findings, Span, misspelt
 from augury.language.rules.read import KNOWN_PREFIXES
-from augury.language.spaseq.tokens import Piece
+from augury.language.spaseq.tokens import SparqlToken
 
 _STRING = "<http://www.w3.org/2001/XMLSchema#string>"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -54,16 +54,16 @@ class Normal:
     """SPARQL in normal form, with the piece of the source behind each place of it."""
 
     text: str
-    places: tuple[tuple[int, int, Piece], ...]
+    places: tuple[tuple[int, int, SparqlToken], ...]
 
-    def at(self, place: int) -> Piece | None:
+    def at(self, place: int) -> SparqlToken | None:
         """The piece at a place of the text, or the next one."""
         return next((piece for _, end, piece in self.places if place < end), None)
 
 
-def normal(words: Sequence[Piece], prologue: Prologue) -> Normal | None:
+def normal(words: Sequence[SparqlToken], prologue: Prologue) -> Normal | None:
     """The normal form; None where an IRI is wrong, which is reported."""
-    written: list[tuple[Piece, str]] = []
+    written: list[tuple[SparqlToken, str]] = []
     sound = True
     for piece in words:
         text: str | None = piece.written
@@ -77,9 +77,9 @@ def normal(words: Sequence[Piece], prologue: Prologue) -> Normal | None:
     return _joined(_plain_strings(written)) if sound else None
 
 
-def _plain_strings(written: Iterable[tuple[Piece, str]]) -> list[tuple[Piece, str]]:
+def _plain_strings(written: Iterable[tuple[SparqlToken, str]]) -> list[tuple[SparqlToken, str]]:
     """A string is a string, whether its type is written or not: they are one term of RDF."""
-    kept: list[tuple[Piece, str]] = []
+    kept: list[tuple[SparqlToken, str]] = []
     for piece, text in written:
         if text == _STRING and kept and kept[-1][1] == "^^":
             kept.pop()
@@ -88,7 +88,7 @@ def _plain_strings(written: Iterable[tuple[Piece, str]]) -> list[tuple[Piece, st
     return kept
 
 
-def _joined(written: Sequence[tuple[Piece, str]]) -> Normal:
+def _joined(written: Sequence[tuple[SparqlToken, str]]) -> Normal:
     out, places, length = [], [], 0
     for number, (piece, text) in enumerate(written):
         gap = "" if not number or _glued(written[number - 1][0], piece) else " "
@@ -98,7 +98,7 @@ def _joined(written: Sequence[tuple[Piece, str]]) -> Normal:
     return Normal("".join(out), tuple(places))
 
 
-def _glued(before: Piece, piece: Piece) -> bool:
+def _glued(before: SparqlToken, piece: SparqlToken) -> bool:
     """Whether nothing may stand between: types and tags of literals; signs that stand so in the source."""
     if piece.kind == "tag" or "^^" in (piece.text, before.text):
         return True
@@ -109,11 +109,11 @@ def _glued(before: Piece, piece: Piece) -> bool:
 
 
 @dataclass(frozen=True)
-class Clause:
+class SparqlClause:
     """A FILTER, BIND or the like: its pieces, and how deep it stands; 1 is the outermost group."""
 
     word: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SparqlToken, ...]
     depth: int
 
     @property
@@ -121,13 +121,13 @@ class Clause:
         return self.pieces[0].span.to(self.pieces[-1].span)
 
     @property
-    def body(self) -> tuple[Piece, ...]:
+    def body(self) -> tuple[SparqlToken, ...]:
         """What stands after the word, without its outermost parentheses."""
         inner = self.pieces[1:]
         return inner[1:-1] if inner and inner[0].text == "(" and closing(inner, 0) == len(inner) - 1 else inner
 
 
-def closing(words: Sequence[Piece], opening: int) -> int:
+def closing(words: Sequence[SparqlToken], opening: int) -> int:
     """The number of the piece that closes a bracket."""
     depth = 0
     for number in range(opening, len(words)):
@@ -138,19 +138,19 @@ def closing(words: Sequence[Piece], opening: int) -> int:
     return len(words) - 1
 
 
-def clauses(words: Sequence[Piece], *names: str) -> list[Clause]:
+def clauses(words: Sequence[SparqlToken], *names: str) -> list[SparqlClause]:
     """The FILTERs, BINDs and the like of a group, at any depth, also inside one another."""
-    found: list[Clause] = []
+    found: list[SparqlClause] = []
     depth = 0
     for number, piece in enumerate(words):
         if piece.kind == "sign":
             depth += {"{": 1, "}": -1}.get(piece.text, 0)
         if piece.is_word(*names) and not (piece.is_word("EXISTS") and words[number - 1].is_word("NOT", "FILTER")):
-            found.append(Clause(piece.text.upper(), tuple(words[number : _end(words, number) + 1]), depth))
+            found.append(SparqlClause(piece.text.upper(), tuple(words[number : _end(words, number) + 1]), depth))
     return found
 
 
-def _end(words: Sequence[Piece], start: int) -> int:
+def _end(words: Sequence[SparqlToken], start: int) -> int:
     """The number of the last piece of a clause: the bracket that closes the first one."""
     at = start + 1
     while at < len(words) and words[at].text not in ("(", "{"):
@@ -160,10 +160,10 @@ def _end(words: Sequence[Piece], start: int) -> int:
     return closing(words, at) if at < len(words) else len(words) - 1
 
 
-def without(words: Sequence[Piece], taken: Sequence[Clause]) -> list[Piece]:
+def without(words: Sequence[SparqlToken], taken: Sequence[SparqlClause]) -> list[SparqlToken]:
     """A group without some clauses of its outermost level; full stops stay where triples need them."""
     starts = {clause.pieces[0].start: clause for clause in taken}
-    kept: list[Piece] = []
+    kept: list[SparqlToken] = []
     at = 0
     while at < len(words):
         clause = starts.get(words[at].start)
@@ -179,6 +179,6 @@ def without(words: Sequence[Piece], taken: Sequence[Clause]) -> list[Piece]:
     return kept
 
 
-def variables(words: Iterable[Piece]) -> tuple[str, ...]:
+def variables(words: Iterable[SparqlToken]) -> tuple[str, ...]:
     """The names of the variables, each once, in the order of the text."""
     return tuple(dict.fromkeys(piece.text[1:] for piece in words if piece.kind == "var"))

@@ -10,7 +10,7 @@ from typing import Any
 from lark import Token
 from lark.lexer import Lexer
 
-from augury.errors import NOWHERE, Source, Span
+from augury.core.errors import NOWHERE, Source, Span
 
 _LOCAL = r"(?:[\w:]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])"
 PIECES = re.compile(
@@ -44,7 +44,7 @@ SPARQL_WORDS = {
 
 
 @dataclass(frozen=True)
-class Piece:
+class SparqlToken:
     """A word of SPARQL; `lines` is how many lines end between it and the piece before, None where nothing is between."""
 
     kind: str
@@ -70,14 +70,14 @@ class Piece:
         return self.text.upper() if self.is_word(*SPARQL_WORDS) else self.text
 
 
-def pieces_of(span: Span, comments: bool = False) -> list[Piece]:
+def pieces_of(span: Span, comments: bool = False) -> list[SparqlToken]:
     """The words of a span."""
     return list(pieces(span.source.text, span.start, span.end, comments, span.source))
 
 
 def pieces(
     text: str, start: int = 0, end: int | None = None, comments: bool = False, source: Source = NOWHERE.source
-) -> Iterator[Piece]:
+) -> Iterator[SparqlToken]:
     """The words of a part of a text."""
     at, stop = start, len(text) if end is None else end
     lines: int | None = None
@@ -88,7 +88,7 @@ def pieces(
         if kind == "space" or (kind == "comment" and not comments):
             lines = (lines or 0) + value.count("\n")
             continue
-        yield Piece(kind, value, found.start(), lines, source)
+        yield SparqlToken(kind, value, found.start(), lines, source)
         lines = None
 
 
@@ -102,24 +102,24 @@ class Unclosed:
 
 
 @dataclass
-class Words:
+class QueryTokens:
     """The tokens of a query, the comments beside them, and the first bracket that is not closed."""
 
     tokens: list[Token] = field(default_factory=list)
-    comments: list[Piece] = field(default_factory=list)
+    comments: list[SparqlToken] = field(default_factory=list)
     unclosed: Unclosed | None = None
 
 
-def words(source: Source) -> Words:
+def words(source: Source) -> QueryTokens:
     """The tokens of a query. The lexer knows where it is, because `A:B` and `?` are something else in a sequence."""
     return _Scanner(source.text).scan()
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.found = text, 0, Words()
+        self.text, self.at, self.found = text, 0, QueryTokens()
 
-    def scan(self) -> Words:
+    def scan(self) -> QueryTokens:
         if self.text.startswith("\ufeff"):  # a byte order mark
             self.at = 1
         while (piece := self._next(PIECES)) is not None:
@@ -133,18 +133,18 @@ class _Scanner:
                 self._add({"sign": _sign(piece.text), "pname": "PNAME"}.get(piece.kind, piece.kind.upper()), piece)
         return self.found
 
-    def _next(self, pattern: re.Pattern[str]) -> Piece | None:
+    def _next(self, pattern: re.Pattern[str]) -> SparqlToken | None:
         """The next word; comments are put aside."""
         while found := pattern.match(self.text, self.at):
             assert found.lastgroup is not None
             start, self.at = self.at, found.end()
             if found.lastgroup == "comment":
-                self.found.comments.append(Piece("comment", found.group().rstrip(), start))
+                self.found.comments.append(SparqlToken("comment", found.group().rstrip(), start))
             elif found.lastgroup != "space":
-                return Piece(found.lastgroup, found.group(), start)
+                return SparqlToken(found.lastgroup, found.group(), start)
         return None
 
-    def _word(self, piece: Piece) -> None:
+    def _word(self, piece: SparqlToken) -> None:
         word = piece.text.upper()
         if self._name_expected():
             self._add("NAME", piece)
@@ -174,11 +174,11 @@ class _Scanner:
         found = re.compile(pattern, re.IGNORECASE).match(self.text, self.at)
         return found.group(1).upper() if found else ""
 
-    def _joined(self, piece: Piece, type: str) -> None:
+    def _joined(self, piece: SparqlToken, type: str) -> None:
         """Two words that are one token."""
         second = self._next(PIECES)
         assert second is not None
-        self._add(type, Piece("word", self.text[piece.start : second.end], piece.start))
+        self._add(type, SparqlToken("word", self.text[piece.start : second.end], piece.start))
 
     def _sequence(self) -> None:
         """What stands in the parentheses of SEQ, where `A:B` is a sequence and no name, and `?` is no variable."""
@@ -195,7 +195,7 @@ class _Scanner:
             if depth == 0:
                 return
 
-    def _bracketed(self, piece: Piece, type: str) -> None:
+    def _bracketed(self, piece: SparqlToken, type: str) -> None:
         """Everything up to the bracket that closes this one."""
         opened = [piece]
         while opened:
@@ -209,9 +209,9 @@ class _Scanner:
                 opened.append(inner)
             elif inner.kind == "sign" and inner.text in _CLOSE:
                 opened.pop()
-        self._add(type, Piece("sign", self.text[piece.start : self.at], piece.start))
+        self._add(type, SparqlToken("sign", self.text[piece.start : self.at], piece.start))
 
-    def _add(self, type: str, piece: Piece) -> None:
+    def _add(self, type: str, piece: SparqlToken) -> None:
         # Lark asks for lines as well; places are found by offset.
         self.found.tokens.append(Token(type, piece.text, piece.start, 1, piece.start + 1, 1, piece.end + 1, piece.end))
 

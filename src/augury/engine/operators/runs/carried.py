@@ -13,13 +13,13 @@ import numpy as np
 
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, labels, variables
-from augury.columns.dictionary import NULL
-from augury.columns.table import END, LEFT, RIGHT, grown
+from augury.core.jit import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels import sums
 from augury.engine.operators.runs.kernels.sums import carry
 from augury.engine.operators.runs.sight import Sight, has_earlier
-from augury.jit import Array
+from augury.storage.dictionary import NULL
+from augury.storage.table import END, LEFT, RIGHT, grown
 
 FIELDS = 5  # of each aggregate: see `kernels.carry`
 _KEPT = {"count", "sum", "avg", "min", "max"}

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Result, Run, condition_labels
+from augury.algebra.nodes import Run, RunResult, condition_labels
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
-from augury.columns.dictionary import NULL
-from augury.columns.frame import Frame, View
-from augury.columns.grouping import Slices
-from augury.columns.table import END, NONE, START, grown
-from augury.columns.unique import unique
-from augury.engine.operators.base import Operator, Part, Waiting
+from augury.core.errors import RunError
+from augury.core.jit import Array, Kernel
+from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
@@ -26,8 +23,11 @@ from augury.engine.operators.runs.moves import Move, Moves, left_out
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
 from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Question, Sight, once
-from augury.errors import RunError
-from augury.jit import Array, Kernel
+from augury.storage.dictionary import NULL
+from augury.storage.frame import Frame, View
+from augury.storage.grouping import Slices
+from augury.storage.table import END, NONE, START, grown
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -37,7 +37,7 @@ PORTION = 1 << 16
 _MOST = 60  # moves are bits of a number
 
 
-class Edges(Operator):
+class MomentEdges(Operator):
     """The events that may follow each other in a run, as edges from moment to moment.
 
     An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
@@ -384,17 +384,19 @@ class Edges(Operator):
         _, _, kept = sight.in_turn(turns, frame.take(kept), seen, kept, bound, self._of_nothing)
         return once(kept)
 
-    def _of_nothing(self, result: Result, frame: Frame, rows: Array) -> tuple[Array, Array]:
+    def _of_nothing(self, result: RunResult, frame: Frame, rows: Array) -> tuple[Array, Array]:
         """An aggregate over a part that is left out."""
         code = self.circuit.context.encode(0) if result.aggregate.function == "count" else NULL
         return np.full(len(rows), code, np.int64), np.ones(len(rows), bool)
 
-    def awaited(self, done: tuple[Part, ...], part: int, start: int, moment: int, now: int | None) -> Iterator[Waiting]:
+    def awaited(
+        self, done: tuple[Part, ...], part: int, start: int, moment: int, now: int | None
+    ) -> Iterator[PartialMatch]:
         """What a match from `start` on that has come to a part awaits, where that may still come."""
         awaits = next((move.target for move in self.moves if move.source == part and move.target > part), part)
         until = None if self.longest >= k.EVER else start + self.longest
         if now is None or until is None or until >= now:
-            yield Waiting(done, self.run.parts[awaits].input, until, self.key_of(moment))
+            yield PartialMatch(done, self.run.parts[awaits].input, until, self.key_of(moment))
 
     def rebuild(self) -> None:
         super().rebuild()

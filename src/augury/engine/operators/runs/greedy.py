@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, conditions, walk
-from augury.columns.frame import View, store
-from augury.columns.grouping import Slices, spread
-from augury.columns.table import END, LEFT, NONE, RANK, START, Table, grown
-from augury.columns.unique import difference, unique
+from augury.core.jit import Array
 from augury.engine.event_order import row_ranks
-from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
+from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.following import MomentEdges
 from augury.engine.operators.runs.kernels import best_matches as b
 from augury.engine.operators.runs.kernels import decisions as d
 from augury.engine.operators.runs.matches import Whole, may_end
@@ -27,7 +24,10 @@ from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Moves
 from augury.engine.operators.runs.sight import Members
 from augury.engine.saved import check_numbers, is_array, require, unragged
-from augury.jit import Array
+from augury.storage.frame import View, store
+from augury.storage.grouping import Slices, spread
+from augury.storage.table import END, LEFT, NONE, RANK, START, Table, grown
+from augury.storage.unique import difference, unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -55,7 +55,7 @@ def _counts_alone(run: Run) -> bool:
     return counts and all(part.label is None and bound_vars(part.input) <= set(run.key) for part in singles)
 
 
-class Greedy(Edges):
+class Greedy(MomentEdges):
     """Matches by first event: of each the longest, or shortest; then what SKIP leaves.
 
     A change decides anew from the first match that has looked so far, until all is as it was. A row has its first moment
@@ -392,7 +392,7 @@ class Greedy(Edges):
         moments, _, groups = self._moments_of(self.of_row[rows])
         return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
-    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
         """How far the first events have come that nothing has decided yet."""
         table = self.moments.out.table
         rows = np.flatnonzero(table.stands() & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0))

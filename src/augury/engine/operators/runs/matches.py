@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, NoneInside, Result, Run
+from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult
 from augury.algebra.run_terms import in_turn, outer_variables, run_variables
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View
-from augury.columns.table import END, LEFT, RANK, RIGHT, START
-from augury.columns.unique import unique
+from augury.core.jit import Array
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
-from augury.engine.operators.map import Map
+from augury.engine.operators.map import MapOperator
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import Edges
+from augury.engine.operators.runs.following import MomentEdges
 from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.ongoing import Matter
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.sight import Compute, Turn, has_earlier, without_open
-from augury.jit import Array
+from augury.storage.dictionary import NULL, OPEN
+from augury.storage.frame import Frame, View
+from augury.storage.table import END, LEFT, RANK, RIGHT, START
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -36,7 +36,7 @@ _NEVER = -(2**61)
 class Whole:
     """What a complete match binds, and whether it meets what is asked of the whole."""
 
-    def __init__(self, circuit: Circuit, run: Run, edges: Edges) -> None:
+    def __init__(self, circuit: Circuit, run: Run, edges: MomentEdges) -> None:
         self.circuit, self.run, self.edges, self.sight = circuit, run, edges, edges.sight
         self.bound, self.moments = edges.bound, edges.moments
         self.unbound = sorted(run_variables(run))
@@ -58,7 +58,7 @@ class Whole:
         `rows` has their start, end and rank; `left` of the frame are their numbers.
         """
 
-        def compute(result: Result, seen: Frame, numbers: Array) -> tuple[Array, Array]:
+        def compute(result: RunResult, seen: Frame, numbers: Array) -> tuple[Array, Array]:
             return self._result(result, {part: last[numbers] for part, last in at.items()}, matches[numbers], seen)
 
         seen, _ = self.sight.frame(at, rows[1])
@@ -85,7 +85,7 @@ class Whole:
             seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
         return seen
 
-    def _result(self, result: Result, at: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
+    def _result(self, result: RunResult, at: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
         """An aggregate over a whole repetition; of its last iteration, where that is all it needs."""
         aggregate, part = result.aggregate, result.part
         last, ok = at[part], np.ones(len(matches), bool)
@@ -119,7 +119,7 @@ class Whole:
         return seen, kept
 
 
-def _computed(result: Result, seen: Frame, kept: Array, compute: Compute) -> tuple[Frame, Array]:
+def _computed(result: RunResult, seen: Frame, kept: Array, compute: Compute) -> tuple[Frame, Array]:
     """The frame with a result; rows of which it cannot be computed are left out."""
     seen.vars[result.name], ok = compute(result, seen, kept)
     if ok.all():
@@ -128,7 +128,7 @@ def _computed(result: Result, seen: Frame, kept: Array, compute: Compute) -> tup
     return seen.take(rows), kept[rows]
 
 
-class Complete(Map):
+class Complete(MapOperator):
     """Partial matches whose last parts may be left out, with their results, that meet what is asked of the whole."""
 
     kind = "runs"

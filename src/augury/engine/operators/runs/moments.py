@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.frame import View
-from augury.columns.grouping import in_groups
-from augury.columns.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown
-from augury.columns.unique import unique
+from augury.core.jit import Array
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.saved import check_numbers
-from augury.jit import Array
+from augury.storage.frame import View
+from augury.storage.grouping import in_groups
+from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

@@ -12,8 +12,8 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import bound_at_the_end, in_turn, outer_variables
 from augury.algebra.terms import Aggregate, Prev, variables
 from augury.algebra.terms import labels as labels_of
-from augury.columns.frame import View
 from augury.engine.operators.runs.sight import Question, Turn, bound_in_parts, has_earlier, has_prev, question
+from augury.storage.frame import View
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,21 @@ from typing import TypeVar
 
 import numpy as np
 
-from augury.algebra.nodes import Compare, Result
-from augury.algebra.sparql_algebra import Call, Constant, Literal, Variable
+from augury.algebra.nodes import Compare, RunResult
+from augury.algebra.sparql_algebra import Constant, Literal, SparqlCall, Variable
 from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
-from augury.columns.conditions import COMPARE
-from augury.columns.dictionary import OPEN
-from augury.columns.table import grown
+from augury.core.jit import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moves import Move, may_be_left_out
 from augury.engine.operators.runs.sight import Question, Sight
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
-from augury.jit import Array
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
+from augury.storage.conditions import COMPARE
+from augury.storage.dictionary import OPEN
+from augury.storage.table import grown
 
 _OPERATORS = tuple(COMPARE)  # as `kernels.compared` numbers them
 _EXACT = float(1 << 53)
@@ -286,7 +286,7 @@ def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[
     values, tests = dict(zip(meets.names, call.args, strict=True)), list[Test]()
     for text in meets.branches[0]:
         expression = expression_of(text)
-        if not isinstance(expression, Call) or expression.function not in _OPERATORS or len(expression.args) != 2:
+        if not isinstance(expression, SparqlCall) or expression.function not in _OPERATORS or len(expression.args) != 2:
             return None
         a, b = (_term_operand(arg, values, asked, move, sight) for arg in expression.args)
         if a is None or b is None:
@@ -308,7 +308,7 @@ def _term_operand(
     return None if found is None or found.part < 0 else Operand(0.0, found.part, found.field, found.second, term=True)
 
 
-def _last_of(result: Result | None) -> Expr | None:
+def _last_of(result: RunResult | None) -> Expr | None:
     """What a result is the last value of."""
     if result is None or result.aggregate.function != "last" or result.aggregate.distinct:
         return None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.columns.table import END, LEFT, RIGHT, START
+from augury.core.jit import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.moment_edges import neighbours, soonest
-from augury.jit import Array
+from augury.storage.table import END, LEFT, RIGHT, START
 
 if TYPE_CHECKING:
     from augury.engine.operators.runs.moves import Move

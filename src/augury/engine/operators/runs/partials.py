@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Result, Run
+from augury.algebra.nodes import Condition, Run, RunResult
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View
-from augury.columns.grouping import Slices
-from augury.columns.table import END, LEFT, NONE, RIGHT, START, Table, grown
-from augury.columns.unique import difference, unique
-from augury.engine.operators.base import NOT_THERE, Operator, Part, Waiting, Ways
+from augury.core.jit import Array
+from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.following import PORTION, Edges
+from augury.engine.operators.runs.following import PORTION, MomentEdges
 from augury.engine.operators.runs.kernels.growth import (
     begin,
     chains,
@@ -41,14 +37,18 @@ from augury.engine.operators.runs.sight import (
     without_open,
 )
 from augury.engine.saved import check_numbers, is_array, require
-from augury.jit import Array
+from augury.storage.dictionary import NULL, OPEN
+from augury.storage.frame import Frame, View
+from augury.storage.grouping import Slices
+from augury.storage.table import END, LEFT, NONE, RIGHT, START, Table, grown
+from augury.storage.unique import difference, unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
 
 
-class Partials(Edges):
+class Partials(MomentEdges):
     """ΔP = P ⋈ ΔE + ΔP ⋈ E: partial matches go on along new edges, and new ones along all edges.
 
     An edge leads from a moment to one that may follow it by some moves: to neighbours by NEXT, to the soonest of a part by
@@ -230,7 +230,7 @@ class Partials(Edges):
         kept = np.flatnonzero(mask)
         there = {name: column[kept] for name, column in has.items()}
 
-        def compute(result: Result, rows: Frame, numbers: Array) -> tuple[Array, Array]:
+        def compute(result: RunResult, rows: Frame, numbers: Array) -> tuple[Array, Array]:
             return self.aggregate(result.aggregate, result.part, partials[numbers], rows)
 
         frame, _, kept = sight.in_turn(turns, frame.take(kept), there, kept, bound, compute)
@@ -407,7 +407,7 @@ class Partials(Edges):
             check_numbers(data[k.STATE + part, :n], -1, moments, NOT_THERE)
             check_numbers(data[k.STATE + count + part, :n], 0, n + 1, "an impossible count")
 
-    def waiting(self, now: int | None, new: bool) -> Iterator[Waiting]:
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
         """How far runs have come: of each the last events so far, and what may follow."""
         table = self.out.table
         rows = np.flatnonzero(self.ongoing.of(now, now).open)

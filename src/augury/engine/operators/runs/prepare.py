@@ -8,9 +8,9 @@ from dataclasses import replace
 from augury.algebra.nodes import (
     Compare,
     Condition,
-    Part,
-    Result,
     Run,
+    RunPart,
+    RunResult,
     Select,
     bound_labels,
     bound_vars,
@@ -41,7 +41,7 @@ def prepared(run: Run) -> Run:
     return replace(run, parts=tuple(parts), results=tuple(results))
 
 
-def _with_own(part: Part, tested: set[str]) -> Part:
+def _with_own(part: RunPart, tested: set[str]) -> RunPart:
     """The part with conditions on one row of it that bind as conditions of its pattern."""
     for condition in part.where:
         known = bound_vars(part.input)
@@ -53,7 +53,7 @@ def _with_own(part: Part, tested: set[str]) -> Part:
     return part
 
 
-def _computed(part: Part) -> dict[str, Expr]:
+def _computed(part: RunPart) -> dict[str, Expr]:
     """Own variables that a condition computes of this iteration and the one before."""
     found: dict[str, Expr] = {}
     known = bound_vars(part.input)
@@ -78,6 +78,6 @@ def _written_out(condition: Condition, name: str, value: Expr) -> Condition:
     return changed(condition, lambda e: value if e == Var(name) else None)
 
 
-def _result(result: Result, name: str, value: Expr) -> Result:
+def _result(result: RunResult, name: str, value: Expr) -> RunResult:
     args = (with_terms(arg, lambda e: value if e == Var(name) else None) for arg in result.aggregate.args)
     return replace(result, aggregate=replace(result.aggregate, args=tuple(args)))

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from augury.columns.table import END, NONE, START, grown
-from augury.columns.unique import difference, unique
+from augury.core.jit import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs import number_tests
 from augury.engine.operators.runs.kernels.then_searches import (
@@ -29,7 +28,8 @@ from augury.engine.operators.runs.kernels.then_searches import (
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.number_tests import NumberTests
-from augury.jit import Array
+from augury.storage.table import END, NONE, START, grown
+from augury.storage.unique import difference, unique
 
 Meets = Callable[[Move, Array, Array], Array]  # which pairs of moments meet the conditions of a move
 

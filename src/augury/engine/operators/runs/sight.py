@@ -10,8 +10,8 @@ import numpy as np
 
 from augury.algebra.nodes import (
     Condition,
-    Result,
     Run,
+    RunResult,
     condition_labels,
     condition_vars,
     mapped_condition,
@@ -20,14 +20,14 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of, outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
 from augury.algebra.terms import labels as labels_of
-from augury.columns.dictionary import NULL, OPEN
-from augury.columns.frame import Frame, View, joined_frames
-from augury.columns.grouping import Slices
-from augury.columns.table import END, START
-from augury.columns.unique import unique
-from augury.engine.operators.column_totals import Values, aggregated, code_of
+from augury.core.jit import Array
+from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
-from augury.jit import Array
+from augury.storage.dictionary import NULL, OPEN
+from augury.storage.frame import Frame, View, joined_frames
+from augury.storage.grouping import Slices
+from augury.storage.table import END, START
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -75,7 +75,7 @@ def with_terms(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
 
 Turn = tuple[Condition, Iterable[str]]  # a condition, and what must be present for it to be asked
 Compute = Callable[
-    [Result, Frame, Array], tuple[Array, Array]
+    [RunResult, Frame, Array], tuple[Array, Array]
 ]  # a result for rows with these numbers: codes, and which are fine
 
 
@@ -163,7 +163,7 @@ class Sight:
         else:
             given, fine = self.values(argument, part, moments, known)
         ok[groups.owner[~fine]] = False
-        codes, unsure = aggregated(context, aggregate, groups, {argument: Values(context, given)})
+        codes, unsure = aggregated(context, aggregate, groups, {argument: MemberValues(context, given)})
         for g in [] if unsure is None else np.flatnonzero(unsure & ok).tolist():
             own = given[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
             if own or function == "count":
@@ -213,7 +213,7 @@ class Sight:
             kept, has = kept[order], {name: column[order] for name, column in has.items()}
         return frame, has, kept
 
-    def _results_in(self, names: set[str]) -> list[Result]:
+    def _results_in(self, names: set[str]) -> list[RunResult]:
         """The results among variables, after those that they are computed of."""
         found: set[str] = set()
         while new := (names & self.results.keys()) - found:

@@ -1,0 +1,171 @@
+"""Columns of values: how events and facts travel from a file to the engine.
+
+A column is an array of integers, of floats (NaN is null) or of booleans; anything else is `Coded`: its different values,
+and which of them each row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from augury.core.model import MAX_INT, MIN_INT, Value
+from augury.storage.unique import unique_inverse
+
+Array: TypeAlias = Any  # a NumPy array
+Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
+
+
+class TextArray(Sequence[str]):
+    """The texts of an array of Arrow, each of which becomes one of Python when somebody looks at it.
+
+    Equal ones may be among them. `read` is what somebody has made of all of them already, for whoever needs it next.
+    """
+
+    def __init__(self, array: Any, read: Any = None) -> None:
+        self.array, self.read = array, read
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.array[at].to_pylist() if isinstance(at, slice) else self.array[at].as_py()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.array.to_pylist())
+
+    def __reduce__(self) -> Any:
+        return TextArray, (self.array,)
+
+
+class Coded:
+    """A column that has each of its values once: row `i` is `values[index[i]]`, and null where the index is -1."""
+
+    __slots__ = ("index", "values")
+
+    def __init__(self, values: Sequence[Value], index: Array) -> None:
+        self.values, self.index = values, index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, at: Any) -> Any:
+        """The value of a row; of several rows a column."""
+        found = self.index[at]
+        if isinstance(found, np.ndarray):
+            return Coded(self.values, found)
+        return self.values[found] if found >= 0 else None
+
+    def __iter__(self) -> Iterator[Value]:
+        values = list(self.values) if isinstance(self.values, TextArray) else self.values
+        return (values[i] if i >= 0 else None for i in self.index.tolist())
+
+    def distinct(self) -> tuple[list[Value], Array]:
+        """The values that occur, null last, and which of them each row has."""
+        numbers, place = distinct(np.where(self.index < 0, len(self.values), self.index), len(self.values) + 1)
+        return [self.values[n] if n < len(self.values) else None for n in numbers.tolist()], place
+
+    def __reduce__(self) -> Any:
+        return Coded, (self.values, self.index)
+
+
+def distinct(rows: Array, n: int) -> tuple[Array, Array]:
+    """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
+    if n > 16 * len(rows) + 64:
+        return unique_inverse(rows)
+    place = np.zeros(n, np.int64)
+    place[rows] = 1
+    found = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[rows]
+
+
+def column_of(values: Sequence[Value]) -> Column:
+    """A column of values: an array where all are integers, or all are floats; else the different ones and their numbers."""
+    kinds = set(map(type, values))
+    if kinds == {bool} or (kinds == {int} and min(values) >= MIN_INT and max(values) <= MAX_INT):  # type: ignore[type-var,operator]
+        return np.array(values, np.int64 if kinds == {int} else bool)
+    if kinds and kinds <= {float, type(None)} and float in kinds:
+        return np.array(values, np.float64)
+    places: dict[Any, int] = {}
+    if kinds <= {str, type(None)}:
+        different: list[Any] = [v for v in dict.fromkeys(values) if v is not None]
+        places = {None: -1, **dict(zip(different, range(len(different)), strict=True))}
+        return Coded(different, np.fromiter(map(places.__getitem__, values), np.int64, len(values)))
+    found: list[Value] = []
+    index = []
+    for value in values:
+        key = value if type(value) is str else (type(value), repr(value))
+        place = places.get(key)
+        if place is None:
+            place = places[key] = len(found)
+            found.append(value)
+        index.append(place)
+    return Coded(found, np.array(index, np.int64))
+
+
+def values_of(column: Column) -> Iterator[Value]:
+    """The values of a column, one a row."""
+    if isinstance(column, Coded | list):
+        return iter(column)
+    if column.dtype.kind == "f":
+        return (None if value != value else value for value in column.tolist())
+    return iter(column.tolist())
+
+
+def coded(column: Column) -> Coded:
+    """A column as its different values and their numbers."""
+    if isinstance(column, Coded):
+        return column
+    values, index = unique_inverse(column)
+    return Coded(list(values_of(values)), index)
+
+
+def spread(index: Array, values: Sequence[Value]) -> Column:
+    """The column where row `i` has `values[index[i]]`, null where the index is -1; equal values become one."""
+    if len(index) and int(index.min()) < 0:
+        index, values = np.where(index < 0, len(values), index), [*values, None]
+    column = column_of(values)
+    return Coded(column.values, column.index[index]) if isinstance(column, Coded) else column[index]
+
+
+def joined(columns: Sequence[Column]) -> Column:
+    """Columns one after the other."""
+    if len(columns) == 1:
+        return columns[0]
+    kinds = {c.dtype.kind if isinstance(c, np.ndarray) else "coded" for c in columns}
+    if len(kinds) == 1 and kinds != {"coded"}:
+        return np.concatenate(columns)
+    arrays = [c.values for c in columns if isinstance(c, Coded) and isinstance(c.values, TextArray)]
+    if len(arrays) == len(columns):
+        return _joined_texts(columns, arrays)
+    values: list[Value] = []
+    places: dict[Any, int] = {}
+    parts: list[Array] = []
+    for column in map(coded, columns):
+        moved = [-1] * (len(column.values) + 1)  # an index of -1 finds the last one, which stays -1
+        for i, value in enumerate(column.values):
+            key = value if type(value) is str else (type(value), repr(value))
+            place = places.get(key)
+            if place is None:
+                place = places[key] = len(values)
+                values.append(value)
+            moved[i] = place
+        parts.append(np.array(moved, np.int64)[column.index])
+    return Coded(values, np.concatenate(parts))
+
+
+def _joined_texts(columns: Sequence[Coded], arrays: Sequence[TextArray]) -> Coded:
+    from pyarrow import concat_arrays, large_string
+
+    before = np.cumsum([0, *map(len, arrays)])
+    index = np.concatenate([column.index + n for column, n in zip(columns, before, strict=False)])
+    read = arrays[0].read.joined([one.read for one in arrays]) if all(one.read is not None for one in arrays) else None
+    return Coded(TextArray(concat_arrays([one.array.cast(large_string()) for one in arrays]), read), index)
+
+
+def some(column: Column, rows: Array) -> Column:
+    """Some rows of a column, be it an array, coded or a list."""
+    return [column[i] for i in rows.tolist()] if isinstance(column, list) else column[rows]

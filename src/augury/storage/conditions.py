@@ -1,0 +1,600 @@
+"""Conditions on rows, and what they are computed with.
+
+A condition is computed for all rows at once where its values allow it; else row by row, by the very code that says what
+scalars mean. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, assert_never
+
+import numpy as np
+
+from augury.algebra.clock_windows import Line
+from augury.algebra.matching import Binding, Named, Scalars, compare_or_bind, match
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Holds,
+    NoneInside,
+    Relates,
+    Relative,
+    Spans,
+    Unless,
+    condition_vars,
+)
+from augury.algebra.place import ready_order
+from augury.algebra.plan import Predicate
+from augury.algebra.relations import RELATIONS, RELATIVE
+from augury.algebra.scalar import COMPARISONS, RowError
+from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
+from augury.algebra.window_lengths import measure, time_points
+from augury.core.clock import Duration, Timestamp
+from augury.core.errors import DataError, RunError
+from augury.core.jit import Array
+from augury.core.model import Value, from_json
+from augury.storage.dictionary import OPEN, Dictionary, exact
+from augury.storage.frame import LONGEST, Frame, joined_frames
+from augury.storage.rows import firsts
+from augury.storage.unique import unique, unique_inverse
+
+T = TypeVar("T")
+Report = Callable[[str, str, Binding], None]
+
+
+class StaticKnowledge(Protocol):
+    """Facts and static rules, as conditions ask for them, in the codes of the context's dictionary."""
+
+    def solve(
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
+    ) -> tuple[Array, list[Array]]:
+        """Pairs of a question and an answer, as its columns; `asked` has a column for each argument that is bound."""
+        ...
+
+    def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
+        """Meets the first condition together with one on how near its facts are, and says which; None where it cannot."""
+        ...
+
+
+@dataclass
+class Context:
+    """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
+
+    scalars: Scalars
+    knowledge: StaticKnowledge
+    dictionary: Dictionary
+    report: Report
+    durations: bool = False
+    # Names the events of a row, for what a user's function says when it fails.
+    name_events: Callable[[Frame, int], str] | None = None
+
+    def binding(self, frame: Frame, i: int) -> dict[str, Value]:
+        decode = self.dictionary.decode
+        return {v: decode(int(c[i])) for v, c in frame.vars.items() if c[i] != OPEN}
+
+    # Conditions
+
+    def select(self, where: Iterable[Condition], frame: Frame, rule: str) -> Frame:
+        """The rows that meet all conditions, in as many ways as conditions bind."""
+        where = tuple(where)
+        if not where or not len(frame):
+            return frame
+        self.scalars.rule = rule
+        order = ready_order(where, set(frame.vars))
+        while order and len(frame):
+            near = self.knowledge.near_by(self, order, frame) if len(order) > 1 else None
+            if near is not None:
+                order.remove(near[0])
+            frame = self.meet(order[0], frame) if near is None else near[1]
+            del order[0]
+        return frame
+
+    def meet(self, condition: Condition, frame: Frame) -> Frame:
+        match condition:
+            case Compare():
+                return self._compare(condition, frame)
+            case Relates():
+                times = {0: frame.labels[condition.left], 1: frame.labels[condition.right]}
+                at = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
+                mask = np.ones(len(frame), bool)
+                for x, y, limit in RELATIONS[condition.relation]:
+                    mask &= at[x] - at[y] <= limit.value - limit.strict
+                return frame.where(mask)
+            case Spans():
+                ends = [frame.labels[name] for name in condition.labels]
+                longest = self.scalars.clock.length(condition.length)
+                first = np.minimum.reduce([s for s, _ in ends])
+                return frame.where(np.maximum.reduce([e for _, e in ends]) - first <= longest)
+            case Relative():
+                return self._relative(condition, frame)
+            case Holds():
+                return self._holds(condition, frame)
+            case Unless():
+                mask = np.ones(len(frame), bool)
+                mask[self._holds(condition, frame.numbered()).right] = False
+                return frame.where(mask)
+            case AnyOf():
+                return self._any(condition, frame)
+            case NoneInside():
+                raise AssertionError("an absence is an operator of its own")
+            case _:
+                assert_never(condition)
+
+    # Static knowledge
+
+    def _holds(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        """The rows for which a static predicate holds, in as many ways as it binds variables."""
+        asked = [v for v in sorted(condition_vars(condition)) if v in frame.vars]
+        left_open = [v for v in asked if (frame.vars[v] == OPEN).any()]
+        if not left_open:
+            return self._solved(condition, frame)
+        kinds = sum((frame.vars[v] == OPEN).astype(np.int64) << i for i, v in enumerate(left_open))
+        parts: list[Frame] = []
+        for kind in unique(kinds).tolist():
+            part = frame.take(np.flatnonzero(kinds == kind))
+            for i, v in enumerate(left_open):
+                if kind >> i & 1:
+                    del part.vars[v]
+            parts.append(self._solved(condition, part))
+        return joined_frames(parts)
+
+    def _solved(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        try:
+            return self._answered(condition, frame)
+        except RunError:
+            if self.name_events is None:
+                raise
+            for i in range(len(frame)):  # a function has failed: which row was it?
+                self._blamed(frame, i, lambda i=i: self._answered(condition, frame.take(np.array([i]))))  # type: ignore[misc]
+            raise
+
+    def _answered(self, condition: Holds | Unless, frame: Frame) -> Frame:
+        mode, columns = self.asked(condition.args, frame)
+        null = self.null_asked(columns)
+        numbers = np.arange(len(frame), dtype=np.int64)
+        if null.any():
+            numbers = np.flatnonzero(~null)
+            columns = [c[numbers] for c in columns]
+        predicate = (condition.name, len(condition.args))
+        which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers] - condition.was)
+        return self.answered(condition, frame, numbers[which], answers)
+
+    def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
+        """Rows with the answers of a static predicate to each: those that match, and what they bind."""
+        if not len(which):
+            return frame.take(which)
+        before = set(frame.vars)
+        found = self.matched(condition.args, answers, frame.numbered().take(which))
+        if not all(isinstance(a, Var | Const) for a in condition.args):
+            found = self._once(found, [v for v in found.vars if v not in before])
+        found.right = frame.right[found.right]
+        return found
+
+    def asked(self, args: Sequence[Expr], frame: Frame) -> tuple[tuple[bool, ...], list[Array]]:
+        """Which arguments of a call are bound, and their codes."""
+        mode: list[bool] = []
+        columns: list[Array] = []
+        for arg in args:
+            bound = variables(arg) <= frame.vars.keys() and not any(isinstance(p, Wild) for p in walk(arg))
+            mode.append(bound)
+            if bound:
+                columns.append(self.values(arg, frame, self.scalars.rule)[0])
+        return tuple(mode), columns
+
+    def null_asked(self, columns: Sequence[Array]) -> Array:
+        """Which calls have null in them: nothing answers them."""
+        if not columns:
+            return np.zeros(1, bool)
+        null = self.dictionary.is_null(columns[0])
+        for column in columns[1:]:
+            null |= self.dictionary.is_null(column)
+        return null
+
+    def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
+        """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
+        first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
+        return frame if len(first) == len(frame) else frame.take(first)
+
+    def _relative(self, condition: Relative, frame: Frame) -> Frame:
+        if condition.windows is not None:
+            return self._previous(condition, frame)
+        start, end = frame.labels[condition.anchor]
+        if isinstance(condition.length, int):
+            length: Array | int = self.scalars.clock.exact_length(condition.length)
+        else:
+            length, computed = self._window_lengths(condition, condition.length, frame)
+            if not computed.all():
+                return self._relative(condition, frame.where(computed))
+        at = {"start": start, "end": end}
+        (first, back), (second, forth) = RELATIVE[condition.kind]
+        new = (at[first] + back * length, at[second] + forth * length)
+        near = (new[0] > -LONGEST) & (new[1] < LONGEST)
+        for _ in range(int(np.count_nonzero(~near))):
+            self.report(self.scalars.rule, "a time beyond 60 bits", {})
+        frame = replace(frame, labels={**frame.labels, condition.label: new})
+        return frame.where(near & (new[0] <= new[1]))
+
+    def _window_lengths(self, window: Relative, length: Expr, frame: Frame) -> tuple[Array, Array]:
+        """The length of the window of each row, in time points, and for which rows it could be computed."""
+        clock, ends = self.scalars.clock, frame.labels[window.anchor][1]
+        codes, ok = self.values(length, frame, self.scalars.rule)
+        values, which = unique_inverse(codes)
+        measures = [self._measure(window, int(code)) for code in values.tolist()]
+        lengths = np.array([0 if m is None else m for m in measures], np.int64)[which]
+        fits = np.array([m is not None for m in measures], bool)[which]
+        if window.kind == "until":
+            lengths = lengths - ends
+        if window.most is not None:
+            fits &= lengths <= clock.length(window.most)
+        fits &= (lengths >= 0) | (window.kind == "until")
+        for i in np.flatnonzero(ok & ~fits).tolist():
+            try:
+                time_points(window, self.dictionary.decode(int(codes[i])), int(ends[i]), clock)
+            except RowError as error:
+                self.report(self.scalars.rule, str(error), self.binding(frame, i))
+        return np.clip(lengths, 0, 2 * LONGEST), ok & fits
+
+    def _measure(self, window: Relative, code: int) -> int | None:
+        """A length or time in time points; None where it is none, or farther than any window reaches."""
+        try:
+            points = measure(window, self.dictionary.decode(code), self.scalars.clock)
+        except RowError:
+            return None
+        return min(max(points, -2 * LONGEST), 2 * LONGEST)
+
+    def _previous(self, condition: Relative, frame: Frame) -> Frame:
+        """The window before each window by the clock."""
+        assert condition.windows is not None
+        line = Line(condition.windows, self.scalars.clock)
+        start, _ = frame.labels[condition.anchor]
+        begins, place = unique_inverse(start)
+        before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
+        new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
+        labels = {**frame.labels, condition.label: (new[0], new[1])}
+        return replace(frame, labels=labels).where(new[0] <= new[1])
+
+    def _any(self, condition: AnyOf, frame: Frame) -> Frame:
+        numbered = frame.numbered()
+        mask = np.zeros(len(frame), bool)
+        for option in condition.options:
+            mask[self.select(option, numbered, self.scalars.rule).right] = True
+        return frame.where(mask)
+
+    def _compare(self, condition: Compare, frame: Frame) -> Frame:
+        left, right, op = condition.left, condition.right, condition.op
+        if op == "=":
+            for new, value in ((left, right), (right, left)):
+                if isinstance(new, Var) and new.name not in frame.vars:
+                    codes = self.codes(value, frame)
+                    if codes is not None:
+                        return replace(frame, vars={**frame.vars, new.name: codes})
+                    return self._compare_rows(condition, frame)
+        mask = self._mask(op, left, right, frame)
+        return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
+
+    def _truth(self, expr: Expr, frame: Frame) -> Array | None:
+        """For which rows the condition of an `if`, or a function that is true or false, holds."""
+        if not isinstance(expr, Apply):
+            return None
+        if expr.function in COMPARISONS:
+            left, right = expr.args
+            return self._mask(expr.function, left, right, frame)
+        if expr.function in ("&", "|"):
+            tests = [t for a in expr.args if (t := self._truth(a, frame)) is not None]
+            if len(tests) < len(expr.args):
+                return None
+            return (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+        found = self._coded(expr, frame)
+        if found is None:
+            found = self._vectorised(expr, frame)
+        return found if found is not None and found.dtype.kind == "b" else None
+
+    def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
+        if op == "=" and isinstance(right, Const) and right.value is True and isinstance(left, Apply):
+            return self._truth(left, frame)
+        plain = isinstance(left, Var | Const) and isinstance(right, Var | Const)
+        if op in ("=", "!=") and plain and not (self.durations and self.scalars.clock.kind == "logical"):
+            x, y = self.codes(left, frame), self.codes(right, frame)
+            if x is None or y is None or (x == OPEN).any() or (y == OPEN).any():
+                return None
+            dictionary = self.dictionary
+            same = dictionary.canonical(x) == dictionary.canonical(y)
+            return (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
+        one, other = self.vector(left, frame), self.vector(right, frame)
+        pair = self._alike(one, other)
+        if pair is None:
+            return None
+        x, y = pair
+        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or exact(v) for v in (x, y)):
+            return None
+        found: Array = COMPARE[op](x, y)
+        return found
+
+    def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
+        def compared(binding: Binding, i: int) -> Iterable[Binding]:
+            found = compare_or_bind(condition, binding, self.scalars, self.report, named(frame, i))
+            return () if found is None else (found,)
+
+        return self._by_row(frame, compared)
+
+    def _by_row(self, frame: Frame, found: Callable[[Binding, int], Iterable[Binding]]) -> Frame:
+        """Row by row; a row may be met in several ways, each with more variables bound."""
+        rows: list[int] = []
+        bound: list[Binding] = []
+        names: dict[str, None] = {}
+        for i in range(len(frame)):
+            binding = self.binding(frame, i)
+            known = len(binding)
+            for new in self._blamed(frame, i, lambda b=binding, i=i: list(found(b, i))):  # type: ignore[misc]
+                rows.append(i)
+                if len(new) > known:
+                    new = {v: x for v, x in new.items() if v not in binding}
+                    names.update(dict.fromkeys(new))
+                    bound.append(new)
+                else:
+                    bound.append({})
+        result = frame.take(np.array(rows, np.int64))
+        for name in names:
+            column = result.vars.get(name)
+            column = np.full(len(rows), OPEN, np.int64) if column is None else column.copy()
+            for i, new in enumerate(bound):
+                if name in new:
+                    column[i] = self.encode(new[name])
+            result.vars[name] = column
+        return result
+
+    def _blamed(self, frame: Frame, i: int, compute: Callable[[], T]) -> T:
+        """Computes something for a row; where a user's function fails, the error names the events of the row."""
+        try:
+            return compute()
+        except RunError as error:
+            if self.name_events is None:
+                raise
+            raise RunError(f"{error.message}\n  on {self.name_events(frame, i)}", error.hint) from error
+
+    def encode(self, value: Value) -> int:
+        if isinstance(value, Duration):
+            self.durations = True
+        return self.dictionary.encode(value)
+
+    def encode_times(self, times: Array, unit: str) -> Array:
+        """The codes of points ("t") or lengths ("d") of time in microseconds."""
+        self.durations = self.durations or unit == "d"
+        return self.dictionary.encode_times(times, unit)
+
+    def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
+        """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
+        dictionary = self.dictionary
+        pending: list[tuple[Expr, Array]] = []
+        mask = np.ones(len(frame), bool)
+        for expr, codes in zip(args, columns, strict=True):
+            match expr:
+                case Wild():
+                    pass
+                case Const():
+                    given = self.encode(expr.value)
+                    wanted = dictionary.canon[given >> 1] if given & 1 else given & -3
+                    mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
+                case Var() if expr.name in frame.vars:
+                    other = frame.vars[expr.name]
+                    mask &= (dictionary.canonical(codes) == dictionary.canonical(other)) & ~dictionary.is_null(codes)
+                case Var():
+                    frame.vars[expr.name] = codes
+                case _:
+                    pending.append((expr, codes))
+        if not pending:
+            return frame.where(mask)
+        rows = np.flatnonzero(mask)
+        frame, pending = frame.take(rows), [(e, c[rows]) for e, c in pending]
+        decode = dictionary.decode
+
+        def opened(binding: Binding, i: int) -> Iterable[Binding]:
+            found: Binding | None = binding
+            for expr, codes in pending:
+                found = match(expr, decode(int(codes[i])), found)  # type: ignore[arg-type]
+                if found is None:
+                    return ()
+            return (found,)  # type: ignore[return-value]
+
+        return self._by_row(frame, opened)
+
+    # Expressions
+
+    def codes(self, expr: Expr, frame: Frame) -> Array | None:
+        """The codes of an expression, where it can be computed for all rows at once."""
+        match expr:
+            case Var():
+                return frame.vars.get(expr.name)
+            case Const():
+                return np.full(len(frame), self.encode(expr.value), np.int64)
+        if isinstance(expr, Apply) and expr.function == "if":
+            return self._either(expr, frame)
+        coded = self._coded(expr, frame) if isinstance(expr, Apply) else None
+        if coded is not None:
+            return self.dictionary.encode_column(coded) if coded.dtype.kind == "b" else coded
+        given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
+        if given is not None:
+            if given.dtype.kind in "iuf" and np.isfinite(given).all():
+                return self.dictionary.encode_column(given)
+            if not self.scalars.functions[expr.function].registered:  # type: ignore[union-attr]
+                return None  # some row fails: row by row it is said which
+            try:
+                return np.array([self.encode(from_json(v)) for v in given.tolist()], np.int64)
+            except DataError:
+                return None  # row by row it is said which
+        found = self.vector(expr, frame)
+        if found is None or found[0] != "n":
+            return None
+        return self.dictionary.encode_column(np.broadcast_to(found[1], (len(frame),)).copy())
+
+    def _either(self, expr: Apply, frame: Frame) -> Array | None:
+        """The codes of an `if`, each branch computed for the rows that take it."""
+        condition, then, otherwise = expr.args
+        mask = self._truth(condition, frame)
+        if mask is None:
+            return None
+        codes = np.empty(len(frame), np.int64)
+        for rows, branch in ((np.flatnonzero(mask), then), (np.flatnonzero(~mask), otherwise)):
+            if len(rows):
+                found = self.codes(branch, frame.take(rows))
+                if found is None or (found == OPEN).any():
+                    return None
+                codes[rows] = found
+        return codes
+
+    def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
+        """The codes of an expression, and for which rows it could be computed."""
+        ok = np.ones(len(frame), bool)
+        by_row = len(frame) <= _FEW and not isinstance(expr, Var | Const)
+        codes = None if by_row else self.codes(expr, frame)
+        if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
+            return codes, ok
+        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" and not by_row else None
+        if times is not None and times[0] != "n":
+            return self.encode_times(times[1], times[0]), ok
+        self.scalars.rule = rule
+        result = np.zeros(len(frame), np.int64)
+        for i in range(len(frame)):
+            binding, moments = self.binding(frame, i), named(frame, i)
+            try:
+                value = self._blamed(frame, i, lambda b=binding, n=moments: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
+                result[i] = self.encode(value)
+            except RowError as error:
+                self.report(rule, str(error), binding)
+                ok[i] = False
+        return result, ok
+
+    def vector(self, expr: Expr, frame: Frame) -> tuple[str, Array] | None:
+        """Numbers ("n"), times ("t") or lengths of time ("d", both in microseconds), one a row; None where that is not
+        possible or some row would fail."""
+        timely = self.scalars.clock.kind == "timestamp"
+        match expr:
+            case Var():
+                codes = frame.vars.get(expr.name)
+                numbers = None if codes is None else self.dictionary.numeric(codes)
+                if numbers is not None:
+                    return "n", numbers
+                return None if codes is None else self.dictionary.times(codes)
+            case Const():
+                value = expr.value
+                if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
+                    return ("n", np.full(len(frame), value))
+                if isinstance(value, Duration | Timestamp):
+                    return ("d" if isinstance(value, Duration) else "t", np.full(len(frame), value.us))
+                return None
+            case Moment():
+                start, end = frame.labels[expr.label]
+                times = {"start": start, "end": end, "duration": end - start, "length": end - start + 1}[expr.which]
+                return (("d" if expr.which in ("duration", "length") else "t") if timely else "n", times)
+            case Apply() if expr.function in _ARITHMETIC and 1 <= len(expr.args) <= 2:
+                parts = [self.vector(a, frame) for a in expr.args]
+                if len(parts) == 1:
+                    parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
+                return self._arithmetic(expr.function, parts[0], parts[1])
+            case Apply(function="if"):
+                chosen = self._either(expr, frame)
+                numbers = None if chosen is None else self.dictionary.numeric(chosen)
+                return None if numbers is None else ("n", numbers)
+            case Apply():
+                found = self._vectorised(expr, frame)
+                if found is None or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+                    return None
+                return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
+        return None
+
+    def _coded(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a function of codes gives for all rows; None where it is none, or an argument cannot be computed so."""
+        function = self.scalars.functions.get(expr.function)
+        if function is None or function.coded is None:
+            return None
+        columns = [self.codes(arg, frame) for arg in expr.args]
+        if any(column is None for column in columns):
+            return None
+        return function.coded(self.dictionary, [column for column in columns if column is not None])
+
+    def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
+        """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""
+        function = self.scalars.functions.get(expr.function)
+        compute = None if function is None else function.columns
+        if compute is None or not len(frame):
+            return None
+        columns: list[Array] = []
+        for arg in expr.args:
+            numbers = self.vector(arg, frame)
+            if numbers is not None and numbers[0] == "n":
+                columns.append(numbers[1])
+                continue
+            codes = self.codes(arg, frame)
+            if codes is None or (codes == OPEN).any():
+                return None
+            column = np.empty(len(frame), object)
+            column[:] = [self.dictionary.decode(int(code)) for code in codes]
+            columns.append(column)
+        try:
+            result = np.asarray(compute(*columns))
+        except Exception:
+            return None
+        return result if result.shape == (len(frame),) else None
+
+    def _alike(self, one: tuple[str, Array] | None, other: tuple[str, Array] | None) -> tuple[Array, Array] | None:
+        """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
+        if one is None or other is None:
+            return None
+        if one[0] == other[0]:
+            return one[1], other[1]
+        tick = self.scalars.clock.tick
+        if self.scalars.clock.kind == "logical" and {one[0], other[0]} == {"n", "d"}:
+            x, y = ((a // tick if kind == "d" else a) for kind, a in (one, other))
+            if all(kind == "n" or not (a % tick).any() for kind, a in (one, other)):
+                return x, y
+        return None
+
+    def _arithmetic(
+        self, op: str, one: tuple[str, Array] | None, other: tuple[str, Array] | None
+    ) -> tuple[str, Array] | None:
+        pair = self._alike(one, other)
+        if pair is None or one is None or other is None:
+            return None
+        x, y = pair
+        kind = one[0] if one[0] == other[0] else "n"
+        if kind != "n":
+            if op != "-" or len(x) == 0:
+                return None
+            return "d", x - y
+        whole = x.dtype.kind == "i" and y.dtype.kind == "i"
+        if len(x) == 0:
+            return "n", x
+        if whole:
+            a, b = int(np.abs(x).max()), int(np.abs(y).max())
+            if (a * b if op == "*" else a + b) >= 2**62 or (op == "/" and (max(a, b) > 2**53 or not y.all())):
+                return None
+        elif op == "/" and not y.all():
+            return None
+        with np.errstate(all="ignore"):
+            result = x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y
+        if result.dtype.kind == "f":
+            if not np.isfinite(result).all():
+                return None
+            result = result + 0.0
+        return "n", result
+
+
+_FEW = 2  # rows for which an expression is computed row by row: that is cheaper than columns
+_ARITHMETIC = ("+", "-", "*", "/")
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def named(frame: Frame, i: int) -> dict[str, Named]:
+    """The times of the labels of a row."""
+    return {name: Named(int(s[i]), int(e[i])) for name, (s, e) in frame.labels.items()}

@@ -1,0 +1,84 @@
+"""Rows side by side in groups, column by column."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from augury.core.jit import Array
+
+_MANY = 1 << 12
+
+
+class Slices:
+    """Groups of members that stand one after the other: where each starts, and how many it has."""
+
+    def __init__(self, counts: Array) -> None:
+        self.counts = counts
+        self.starts = np.cumsum(counts) - counts
+
+    @staticmethod
+    def beginning(first: Array, size: int) -> Slices:
+        """Groups that begin at these places, the last of which ends with all."""
+        return Slices(np.diff(np.r_[first, size]))
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def owner(self) -> Array:
+        """The group of each member."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def some(self) -> Array:
+        """The groups that have members."""
+        return np.flatnonzero(self.counts)
+
+    def where(self, keep: Array) -> Slices:
+        """The same groups with some of their members."""
+        if keep.all():
+            return self
+        ends = np.r_[0, np.cumsum(keep)]
+        return Slices(ends[self.starts + self.counts] - ends[self.starts])
+
+    def members(self, groups: Array) -> Array:
+        """The places of the members of some groups, one group after the other."""
+        return spread(self.starts[groups], self.counts[groups])
+
+
+def spread(starts: Array, counts: Array) -> Array:
+    """The numbers from each start on, so many as are counted there."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - counts), counts) + np.arange(total)
+
+
+def ascending(numbers: Array) -> Array:
+    """The order of numbers, none of them below zero; equal ones stay as they stand. Of two bytes at a time it is soonest found."""
+    if len(numbers) < _MANY or int(numbers.max()) >= 2**32:
+        return np.argsort(numbers, kind="stable")
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    upper = (numbers >> 16).astype(np.uint16)
+    return order[np.argsort(upper[order], kind="stable")] if upper.any() else order
+
+
+def in_groups(keys: list[Array]) -> tuple[Array, Array]:
+    """An order in which equal keys stand together, the first one in order, and where each group begins in it."""
+    whole = keys[0] - keys[0].min()
+    for key in keys[1:]:
+        low = int(key.min())
+        width = int(key.max()) - low + 1
+        if int(whole.max() + 1) * width >= 2**62:
+            order = np.lexsort(keys[::-1])
+            break
+        whole = whole * width + (key - low)
+    else:
+        order = ascending(whole)
+    begins = np.zeros(len(order), bool)
+    begins[0] = True
+    for key in keys:
+        inside = key[order]
+        begins[1:] |= inside[1:] != inside[:-1]
+    return order, np.flatnonzero(begins)

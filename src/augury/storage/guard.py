@@ -1,0 +1,90 @@
+"""Watches over a step: what it makes and how long it takes, against the limits of the session and the memory there is."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+
+from augury.core.limits import Limits, memory_left
+
+_LARGE = 1 << 26  # bytes that are worth a look at how much memory there is
+
+
+class Exceeded(Exception):
+    """A step went beyond a limit. It is undone, and reported as an error that names the rule."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.what, self.hint = what, hint
+
+
+class Guard:
+    """The limits of a session, and what a step has used of them."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits = limits or Limits()
+        self.rows = sys.maxsize if limits.rows is None else limits.rows
+        self.bytes = limits.bytes
+        self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
+        self._pairs, self._until = 0, float("inf")
+        self._watching = False
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._pairs, self._watching = 0, True
+        if self.limits.time is not None:
+            self._until = monotonic() + self.limits.time / 1e6
+
+    def end(self) -> None:
+        """The step is over, or about to be undone, which has no limits."""
+        self._watching = False
+
+    def paired(self, count: int) -> None:
+        """So many pairs of rows are looked at."""
+        self._pairs += count
+        if self._pairs > self._most_pairs and self._watching:
+            raise _exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
+        self.timely()
+
+    def timely(self) -> None:
+        if self.limits.time is not None and self._watching and monotonic() > self._until:
+            raise _exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
+
+    def too_many_rows(self) -> Exceeded:
+        return _exceeded("rows", f"brings the state to more than {self.rows:,} rows")
+
+    def held(self, size: int) -> None:
+        """The state has so many bytes."""
+        if self.bytes is not None and size > self.bytes:
+            raise too_many_bytes(self.bytes)
+
+    def answered(self, count: int) -> None:
+        """The step gives so many answers."""
+        if self.limits.answers is not None and count > self.limits.answers:
+            raise _exceeded("answers", f"brings the answers of one step to more than {self.limits.answers:,}")
+
+
+def _exceeded(limit: str, what: str) -> Exceeded:
+    return Exceeded(what, f"give it a window or a key, or a higher limit: limits={{'{limit}': …}}, --limit {limit}=…")
+
+
+def too_many_bytes(limit: int) -> Exceeded:
+    return _exceeded("bytes", f"brings the state to more than {limit:,} bytes")
+
+
+def foresee(size: int, share: float) -> None:
+    """Gives up early where a share of the work has made so much that all of it would be far beyond what there is."""
+    if size < _LARGE or share >= 1:
+        return
+    left = memory_left()
+    if left is not None and size > left / 8 and size / share > 2 * (left + size):
+        raise MemoryError(f"about {size / share / 1e9:,.0f} GB, and there are {left / 1e9:,.1f}")
+
+
+def check_memory(size: int) -> None:
+    """Whether there is memory for so many bytes more: the system gives out more than it has, and ends whoever uses it."""
+    if size < _LARGE:
+        return
+    left = memory_left()
+    if left is not None and size > left:
+        raise MemoryError(f"{size / 1e9:,.1f} GB, and there are {left / 1e9:,.1f}")

@@ -1,0 +1,306 @@
+"""Rows of each key in the order of time, with running totals: a total over a window is the difference of two of them.
+
+The rows of a group lie in one segment of a pool, sorted by end and start. The room of a segment is a power of two, and its
+offset is a multiple of that, so that the nodes of all trees over positions can be numbered by shifts: node `p >> level`.
+"""
+
+from __future__ import annotations
+
+from augury.core.jit import Array, Kernel, helper
+from augury.storage.fields import END, START
+from augury.storage.kernels.hashing import group_of
+
+MAKES_NO_ARRAYS = True
+FIRST, SIZE, ROOM = 0, 1, 2  # of a segment: its offset in the pool, how many rows it has, and for how many it has room
+
+
+@Kernel
+def groups_of(
+    rows: Array, data: Array, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array,
+    nullish: Array, found: Array,
+) -> None:  # fmt: skip
+    """The group of each row in an index; -1 where there is none."""
+    for i in range(len(rows)):
+        found[i] = group_of(data, rows[i], keys, others, okeys, buckets, groups, canon, nullish)
+
+
+@helper
+def node(tree: Array, order: int, level: int, number: int) -> int:
+    """The position of the best row below a node of a tree. The nodes of a level stand behind those of the level below."""
+    size = tree.shape[1]
+    return tree[order, size - (size >> (level - 1)) + number]  # type: ignore[no-any-return]
+
+
+@helper
+def set_node(tree: Array, order: int, level: int, number: int, position: int) -> None:
+    size = tree.shape[1]
+    tree[order, size - (size >> (level - 1)) + number] = position
+
+
+@helper
+def better(one: int, other: int, values: Array, column: int, slots: Array) -> int:
+    """Of two positions, the one with the greater value; of equal ones the earlier. -1 is no position."""
+    if one < 0 or other < 0:
+        return max(one, other)
+    x, y = values[column, slots[one]], values[column, slots[other]]
+    if x == y:
+        return min(one, other)
+    return one if x > y else other
+
+
+@helper
+def total(position: int, first: int, slots: Array, values: Array, running: Array) -> None:
+    """Sets the running totals at a position from those before it."""
+    for c in range(running.shape[0]):
+        before = running[c, position - 1] if position > first else 0
+        running[c, position] = before + values[c, slots[position]]
+
+
+@helper
+def climb(position: int, room: int, slots: Array, values: Array, sums: int, tree: Array) -> None:
+    """Puts the last row of a segment into the nodes above it."""
+    for m in range(tree.shape[0]):
+        level = 1
+        while room >> level:
+            here = position >> level
+            known = -1 if position & ((1 << level) - 1) == 0 else node(tree, m, level, here)
+            set_node(tree, m, level, here, better(known, position, values, sums + m, slots))
+            level += 1
+
+
+@Kernel
+def append_rows(
+    rows: Array, group: Array, data: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    tree: Array, late: Array,
+) -> int:  # fmt: skip
+    """Appends rows, in the order of time, to their segments. Rows that belong further ahead are listed in `late`; how many."""
+    count, sums = 0, running.shape[0]
+    for i in range(len(rows)):
+        row, g = rows[i], group[i]
+        if g < 0:
+            continue
+        first, position = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE]
+        end = data[END, row]
+        if position > first and (
+            ends[position - 1] > end
+            or (ends[position - 1] == end and data[START, slots[position - 1]] > data[START, row])
+        ):
+            late[count] = i
+            count += 1
+            continue
+        slots[position], ends[position] = row, end
+        spans[g, SIZE] += 1
+        total(position, first, slots, values, running)
+        climb(position, spans[g, ROOM], slots, values, sums, tree)
+    return count
+
+
+@helper
+def retotal(
+    g: int, position: int, spans: Array, slots: Array, values: Array, running: Array, tree: Array
+) -> int:  # fmt: skip
+    """Sets running totals and trees of a segment anew from a position on; how many rows that are."""
+    first, last, sums = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE], running.shape[0]
+    for p in range(position, last):
+        total(p, first, slots, values, running)
+    if position >= last:
+        return 0
+    for m in range(tree.shape[0]):
+        level = 1
+        while spans[g, ROOM] >> level:
+            for number in range(position >> level, ((last - 1) >> level) + 1):
+                left, right = 2 * number, 2 * number + 1
+                if level > 1:
+                    inside = (right << (level - 1)) < last
+                    left = node(tree, m, level - 1, left)
+                    right = node(tree, m, level - 1, right) if inside else -1
+                elif right >= last:
+                    right = -1
+                set_node(tree, m, level, number, better(left, right, values, sums + m, slots))
+            level += 1
+    return last - position  # type: ignore[no-any-return]
+
+
+@Kernel
+def merge_rows(
+    rows: Array, group: Array, data: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    tree: Array,
+) -> int:  # fmt: skip
+    """Puts late rows, sorted by group, end and start, into their segments; how many rows it has looked at."""
+    touched, i = 0, 0
+    while i < len(rows):
+        g, j = group[i], i
+        while j < len(rows) and group[j] == g:
+            j += 1
+        first = spans[g, FIRST]
+        here, to = first + spans[g, SIZE] - 1, first + spans[g, SIZE] + (j - i) - 1
+        spans[g, SIZE] += j - i
+        for k in range(j - 1, i - 1, -1):
+            row = rows[k]
+            while here >= first and (
+                ends[here] > data[END, row]
+                or (ends[here] == data[END, row] and data[START, slots[here]] > data[START, row])
+            ):
+                slots[to], ends[to] = slots[here], ends[here]
+                here, to = here - 1, to - 1
+            slots[to], ends[to] = row, data[END, row]
+            to -= 1
+        touched += retotal(g, to + 1, spans, slots, values, running, tree)
+        i = j
+    return touched
+
+
+@helper
+def first_ending(low: int, ends: Array, first: int, last: int) -> int:
+    """The first position of a segment whose row ends at `low` or later."""
+    while first < last:
+        middle = (first + last) // 2
+        if ends[middle] < low:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@Kernel
+def remove_rows(
+    rows: Array, group: Array, data: Array, alive: Array, spans: Array, slots: Array, ends: Array, values: Array,
+    running: Array, tree: Array,
+) -> int:  # fmt: skip
+    """Takes dead rows, sorted by group and end, out of their segments; how many rows it has looked at."""
+    touched, i = 0, 0
+    while i < len(rows):
+        g, j = group[i], i
+        while j < len(rows) and group[j] == g:
+            j += 1
+        if g >= 0:
+            first, last = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE]
+            to = first_ending(data[END, rows[i]], ends, first, last)
+            low = -1
+            for here in range(to, last):
+                if alive[slots[here]]:
+                    slots[to], ends[to] = slots[here], ends[here]
+                    to += 1
+                elif low < 0:
+                    low = here
+            spans[g, SIZE] = to - first
+            if low >= 0:
+                touched += (last - low) + retotal(g, low, spans, slots, values, running, tree)
+        i = j
+    return touched
+
+
+@Kernel
+def move_segments(
+    groups: Array, target: Array, rooms: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    tree: Array,
+) -> None:  # fmt: skip
+    """Moves segments to where they have more room."""
+    for i in range(len(groups)):
+        g, to = groups[i], target[i]
+        first = spans[g, FIRST]
+        for p in range(spans[g, SIZE]):
+            slots[to + p], ends[to + p] = slots[first + p], ends[first + p]
+            for c in range(running.shape[0]):
+                running[c, to + p] = running[c, first + p]
+        spans[g, FIRST], spans[g, ROOM] = to, rooms[i]
+        if tree.shape[0]:
+            retotal(g, to, spans, slots, values, running, tree)
+
+
+@helper
+def best_between(
+    first: int, last: int, order: int, best: int, values: Array, sums: int, slots: Array, tree: Array
+) -> tuple[int, int]:
+    """The best of a position and those from `first` up to `last`, and how many nodes it has looked at."""
+    level, nodes = 0, 0
+    while first < last:
+        if first & 1:
+            here = first if level == 0 else node(tree, order, level, first)
+            best = better(best, here, values, sums + order, slots)
+            first, nodes = first + 1, nodes + 1
+        if last & 1:
+            last -= 1
+            here = last if level == 0 else node(tree, order, level, last)
+            best = better(best, here, values, sums + order, slots)
+            nodes += 1
+        first, last, level = first >> 1, last >> 1, level + 1
+    return best, nodes
+
+
+@Kernel
+def totals_within(
+    rows: Array, group: Array, data: Array, low: int, high: int, most: int, others: Array, longest: int, spans: Array,
+    slots: Array, ends: Array, values: Array, running: Array, tree: Array, counts: Array, edges: Array, cut: Array,
+    found: Array, best: Array,
+) -> int:  # fmt: skip
+    """For each row the totals of the rows of its group that lie between its fields `low` and `high`.
+
+    With `most`, of so many at most, the latest up to `high`, wherever they start. `counts` gets how many lie there, `edges` the
+    positions of the first and the last, -1 without any; `cut` whether the row before the first has its times, `found` sums,
+    `best` positions. No row lasts longer than `longest`: of those that end so soon after `low` each is looked at. Returns how
+    many rows and nodes it has looked at.
+    """
+    touched, sums = 0, running.shape[0]
+    for i in range(len(rows)):
+        counts[i], edges[0, i], edges[1, i], cut[i] = 0, -1, -1, 0
+        for c in range(sums):
+            found[c, i] = 0
+        for m in range(tree.shape[0]):
+            best[m, i] = -1
+        g, row = group[i], rows[i]
+        touched += 1
+        if g < 0:
+            continue
+        first = start = spans[g, FIRST]
+        begin = data[low, row]
+        if most == 0:
+            first = first_ending(begin, ends, start, start + spans[g, SIZE])
+        last = first_ending(data[high, row] + 1, ends, first, start + spans[g, SIZE])
+        if most > 0 and last - first > most:
+            first = last - most
+            same_end = ends[first - 1] == ends[first]
+            cut[i] = same_end and others[START, slots[first - 1]] == others[START, slots[first]]
+        if first == last:
+            continue
+        for c in range(sums):
+            found[c, i] = running[c, last - 1] - (running[c, first - 1] if first > start else 0)
+        inside, here = last - first, first
+        while most == 0 and longest > 0 and here < last and ends[here] <= begin + longest:
+            touched += 1
+            other = slots[here]
+            if others[START, other] < begin:
+                inside -= 1
+                for c in range(sums):
+                    found[c, i] -= values[c, other]
+            else:
+                if edges[0, i] < 0:
+                    edges[0, i] = here
+                edges[1, i] = here
+                for m in range(tree.shape[0]):
+                    best[m, i] = better(best[m, i], here, values, sums + m, slots)
+            here += 1
+        counts[i] = inside
+        if here < last:
+            edges[1, i] = last - 1
+            if edges[0, i] < 0:
+                edges[0, i] = here
+            for m in range(tree.shape[0]):
+                best[m, i], nodes = best_between(here, last, m, best[m, i], values, sums, slots, tree)
+                touched += nodes
+    return touched
+
+
+@Kernel
+def mark_within(
+    rows: Array, group: Array, data: Array, low: int, high: int, most: int, spans: Array, ends: Array, steps: Array
+) -> None:
+    """Counts in `steps` where the windows of rows begin and end in the pool: 1 where one begins, -1 behind its last row."""
+    for i in range(len(rows)):
+        g = group[i]
+        if g >= 0:
+            first = spans[g, FIRST]
+            last = first_ending(data[high, rows[i]] + 1, ends, first, first + spans[g, SIZE])
+            first = max(first, last - most) if most > 0 else first_ending(data[low, rows[i]], ends, first, last)
+            steps[first] += 1
+            steps[last] -= 1

@@ -1,0 +1,164 @@
+"""Sets of derived events, with the number of derivations of each (delete and rederive)."""
+
+from __future__ import annotations
+
+from augury.core.jit import Array, Kernel, helper
+from augury.storage.fields import END, RANK, START
+from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
+
+MAKES_NO_ARRAYS = True
+GIVEN_RANK, GIVEN_ARGS = 2, 3  # of events that are to be added: start, end, rank, arguments
+HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many derivations it has
+
+
+@helper
+def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
+    """A hash of the times and arguments of an event (start, end, rank, arguments)."""
+    h: int = mixed(mixed(668265263, given[START, i]), given[END, i])
+    for k in range(arity):
+        h = mixed(h, canonical(given[GIVEN_ARGS + k, i], canon))
+    return h
+
+
+@helper
+def row_hash(data: Array, row: int, keys: Array, canon: Array) -> int:
+    """The same of a row of a table."""
+    h: int = mixed(mixed(668265263, data[START, row]), data[END, row])
+    for k in range(len(keys)):
+        h = mixed(h, canonical(data[keys[k], row], canon))
+    return h
+
+
+@Kernel
+def support(
+    given: Array, lo: int, hi: int, data: Array, keys: Array, counts: Array, alive: Array, n: int,
+    buckets: Array, canon: Array, target: Array,
+) -> int:  # fmt: skip
+    """Adds the events `given[:, lo:hi]` (start, end, rank, arguments) to a set; how many rows it has then.
+
+    `target` says which row of the set each one is. A row that stands already has one derivation more.
+    """
+    mask, ready = len(buckets) - 1, lo if len(buckets) >= FAR_AWAY else hi
+    for i in range(lo, hi):
+        if i >= ready:
+            ready = min(i + AHEAD, hi)
+            for later in range(i, ready):  # reads ahead
+                target[later - lo] = buckets[event_hash(given, later, len(keys), canon) & mask]
+        h = event_hash(given, i, len(keys), canon)
+        b = h & mask
+        row = -1
+        while buckets[b] != EMPTY:
+            r = buckets[b] & NUMBER
+            if buckets[b] >> 32 == h and data[START, r] == given[START, i] and data[END, r] == given[END, i]:
+                same = True
+                for k in range(len(keys)):
+                    x, y = data[keys[k], r], given[GIVEN_ARGS + k, i]
+                    if x != y and canonical(x, canon) != canonical(y, canon):
+                        same = False
+                        break
+                if same:
+                    row = r
+                    break
+            b = (b + 1) & mask
+        if row < 0:
+            row = n
+            n += 1
+            buckets[b] = h << 32 | row
+            counts[HASH, row] = h
+            counts[SUPPORTS, row] = 0
+            data[START, row] = given[START, i]
+            data[END, row] = given[END, i]
+            data[RANK, row] = given[GIVEN_RANK, i]
+            for k in range(len(keys)):
+                data[keys[k], row] = given[GIVEN_ARGS + k, i]
+            alive[row] = 1
+        counts[SUPPORTS, row] += 1
+        target[i - lo] = row
+    return n
+
+
+@Kernel
+def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
+    """The hash of each row of a set."""
+    for row in range(n):
+        counts[HASH, row] = row_hash(data, row, keys, canon)
+
+
+@Kernel
+def forget(rows: Array, counts: Array, buckets: Array) -> None:
+    """Takes rows out of a set; others are found past the buckets that were used."""
+    mask = len(buckets) - 1
+    for i in range(len(rows)):
+        h = counts[HASH, rows[i]]
+        b = h & mask
+        while buckets[b] != EMPTY and buckets[b] != h << 32 | rows[i]:
+            b = (b + 1) & mask
+        if buckets[b] != EMPTY:
+            buckets[b] = USED
+
+
+@Kernel
+def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
+    """Fills new buckets with the rows of a set that stand."""
+    mask = len(buckets) - 1
+    for row in range(n):
+        if alive[row]:
+            b = counts[HASH, row] & mask
+            while buckets[b] >= 0:
+                b = (b + 1) & mask
+            buckets[b] = counts[HASH, row] << 32 | row
+
+
+@Kernel
+def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, firsts: Array) -> None:
+    """For each row the first one that has equal times and fields; itself, mostly."""
+    mask = len(buckets) - 1
+    for row in range(lo, hi):
+        b = row_hash(data, row, keys, canon) & mask
+        while buckets[b] >= 0:
+            r = buckets[b]
+            same = data[START, r] == data[START, row] and data[END, r] == data[END, row]
+            if same and same_key(data, r, keys, data, row, keys, canon):
+                break
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = row
+        firsts[row] = buckets[b]
+
+
+@Kernel
+def number_equals(
+    rows: Array, keys: Array, fixed: Array, contents: Array, counts: Array, buckets: Array, numbers: Array
+) -> None:
+    """Numbers rows among those with an equal key, in their order; a number that is fixed already stays (else it is -1).
+
+    `buckets` has the first row of each key, `contents` its key, `counts` the number that the next row of the key gets.
+    """
+    mask = len(buckets) - 1
+    for i in range(len(rows)):
+        b = keys[i] & mask
+        while buckets[b] >= 0 and contents[buckets[b]] != keys[i]:
+            b = (b + 1) & mask
+        if buckets[b] < 0:
+            buckets[b] = rows[i]
+            contents[rows[i]] = keys[i]
+            counts[rows[i]] = 0
+        first = buckets[b]
+        number = fixed[i] if fixed[i] >= 0 else counts[first]
+        numbers[rows[i]] = number
+        counts[first] = max(counts[first], number + 1)
+
+
+@Kernel
+def first_supports(
+    rows: Array, ranks: Array, heads: Array, after: Array, alive: Array, of_child: Array, good: Array, other: Array
+) -> None:
+    """For each event its first derivation that stands and rests on lower ranks, and its first one of all; else -1."""
+    for i in range(len(rows)):
+        good[i] = other[i] = -1
+        child = heads[rows[i]]
+        while child >= 0:
+            other[i] = child
+            if alive[child] and of_child[child] < ranks[i]:
+                good[i] = child
+            child = after[child]

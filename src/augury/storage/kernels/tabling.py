@@ -1,0 +1,86 @@
+"""Facts and tabled answers: rows by key, without an order."""
+
+from __future__ import annotations
+
+from augury.core.jit import Array, Kernel, helper
+from augury.storage.kernels.hashing import canonical, key_hash, mixed, same_key
+
+MAKES_NO_ARRAYS = True
+
+
+@helper
+def plain_hash(data: Array, row: int, fields: Array, canon: Array) -> int:
+    """A hash of some fields of a row, null like any other value."""
+    h = 1540483477
+    for k in range(len(fields)):
+        h = mixed(h, canonical(data[fields[k], row], canon))
+    return h
+
+
+@Kernel
+def enter(
+    data: Array, lo: int, hi: int, fields: Array, strict: bool, canon: Array, nullish: Array, buckets: Array,
+    after: Array,
+) -> None:  # fmt: skip
+    """Puts rows into the chains of their buckets; where `strict`, not those with null in the key."""
+    mask = len(buckets) - 1
+    for row in range(lo, hi):
+        h = key_hash(data, row, fields, canon, nullish) if strict else plain_hash(data, row, fields, canon)
+        if h < 0:
+            continue
+        after[row] = buckets[h & mask]
+        buckets[h & mask] = row
+
+
+@Kernel
+def look_up(
+    asked: Array, keys: Array, count: int, data: Array, fields: Array, strict: bool, canon: Array, nullish: Array,
+    buckets: Array, after: Array, alive: Array, since: Array, until: Array, at: Array, lo: int, state: Array,
+    found: Array,
+) -> bool:  # fmt: skip
+    """Pairs of a question and a row with the same key that stands, at the time of the question where rows have times.
+
+    Rows before `lo` are left out. It returns whether all is found; else it goes on from `state` once there is more room.
+    """
+    mask, timed = len(buckets) - 1, len(since) > 0
+    q, row, n = state[0], state[1], 0
+    while q < count:
+        if row == -2:
+            h = key_hash(asked, q, keys, canon, nullish) if strict else plain_hash(asked, q, keys, canon)
+            row = buckets[h & mask] if h >= 0 else -1
+        while row >= lo and row >= 0:
+            fits = alive[row] and same_key(asked, q, keys, data, row, fields, canon)
+            if fits and timed and (at[q] < since[row] or at[q] >= until[row]):
+                fits = False
+            if fits:
+                if n == found.shape[1]:
+                    state[0], state[1], state[2] = q, row, n
+                    return False
+                found[0, n], found[1, n] = q, row
+                n += 1
+            row = after[row]
+        q, row = q + 1, -2
+    state[2] = n
+    return True
+
+
+@Kernel
+def admit(
+    given: Array, count: int, data: Array, n: int, fields: Array, canon: Array, buckets: Array, after: Array,
+    rows: Array,
+) -> int:  # fmt: skip
+    """Adds rows that are not there yet, each once; `rows` is where each of the given is then. How many there are then."""
+    mask = len(buckets) - 1
+    for i in range(count):
+        b = plain_hash(given, i, fields, canon) & mask
+        row = buckets[b]
+        while row >= 0 and not same_key(given, i, fields, data, row, fields, canon):
+            row = after[row]
+        if row < 0:
+            row = n
+            for k in range(given.shape[0]):
+                data[k, row] = given[k, i]
+            after[row], buckets[b] = buckets[b], row
+            n += 1
+        rows[i] = row
+    return n

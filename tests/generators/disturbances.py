@@ -1,0 +1,289 @@
+"""A session that is disturbed: pruned, saved and restored after any step, with late and revoked events.
+
+Whatever happens between steps, the answer after every step is the reference's, and so are the final answers in the end.
+
+`python -m tests.generators.disturbances KIND FIRST COUNT` checks stories from seeds, and prints each one that fails, made smaller.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+import augury
+from augury.algebra.plan import static_calls
+from augury.core.errors import AuguryError, RunError
+from augury.core.model import Event, HistoryItem, OrderKey
+from augury.engine.changes import Changes
+from augury.engine.session import Session
+from augury.knowledge.facts import Facts
+from augury.knowledge.graphs import Graphs
+from augury.knowledge.timeline import Statement, statement_tables
+from augury.program import Program
+from augury.reference import evaluate, static_graphs
+from tests.differential.test_differential import CLOCK, Told
+from tests.generators.spaseq_programs import static_knowledge
+from tests.generators.state_programs import KINDS, Story, story
+
+LONG = "lasts longer"  # of an event that needs what a session without `longest` has forgotten
+
+
+class Inputs(Told):
+    """What a session was told and let in."""
+
+    def __init__(self, story: Story) -> None:
+        super().__init__(story.lateness)
+        self.revision = story.lateness if story.revisable is None else story.revisable
+        self.longest, self.said = story.longest, list[Statement]()
+
+    def copy(self) -> Inputs:
+        other = object.__new__(Inputs)
+        other.__dict__ = {k: v.copy() if isinstance(v, list | dict) else v for k, v in self.__dict__.items()}
+        return other
+
+    @property
+    def fixed(self) -> int | None:
+        """What ends at or before it can no longer be revoked."""
+        behind = None if self.revision is None or self.greatest is None else self.greatest - self.revision - 1
+        return max((t for t in (behind, self.advanced) if t is not None), default=None)
+
+    @property
+    def settled(self) -> int | None:
+        """What ends at or before it can no longer change."""
+        bounds = [] if self.advanced is None else [self.advanced]
+        if self.lateness is not None and self.revision is not None and self.greatest is not None:
+            bounds.append(self.greatest - max(self.lateness, self.revision) - 1)
+        return max(bounds, default=None)
+
+    def tell(self, item: HistoryItem) -> None:
+        if isinstance(item, Event):
+            if self.longest is not None and item.id not in self.ids and item.end - item.start > self.longest:
+                self.late += 1
+                return
+            super().tell(item)
+            return
+        known = self.ids.get(item.id)
+        if known is not None and self.fixed is not None and known.end <= self.fixed:
+            self.late += 1
+            return
+        self.items.append(item)
+
+    def advance(self, time: int) -> None:
+        self.advanced = time if self.advanced is None else max(self.advanced, time)
+
+    def learn(self, statement: Statement) -> None:
+        since = statement.fact.since
+        if self.settled is None or (since is not None and since > self.settled):
+            self.said.append(statement)
+        else:
+            self.late += 1
+
+
+@cache
+def compiled(text: str, language: str) -> Program | None:
+    try:
+        return augury.compile(text, language=language, name="q" if language == "spaseq" else None)
+    except augury.ProgramError:
+        return None
+
+
+@dataclass
+class Watch:
+    """A session beside what it was told, and the answer that its changes add up to."""
+
+    program: Program
+    story: Story
+    session: Session
+    inputs: Inputs
+    answer: dict[OrderKey, Event]
+    pruned: bool = False
+
+    def apply(self, changes: Changes) -> None:
+        assert len({change.event.content for change in changes}) == len(changes), "a step tells net changes"
+        if len(changes):
+            table = changes.to_arrow()
+            assert table.column("trace").to_pylist() == [list(change.event.trace) for change in changes], "traces"
+        for change in changes:
+            content = change.event.content
+            assert change.op == "insert" or self.story.emit == "early", f"a final answer is retracted: {change.event}"
+            assert (content in self.answer) == (change.op == "retract"), f"{change.op} {change.event}, of {self.answer}"
+            if change.op == "insert":
+                self.answer[content] = change.event
+            else:
+                del self.answer[content]
+
+    def expected(self, until: int) -> set[OrderKey]:
+        facts = Facts.of(self.story.facts) + Facts(statement_tables(self.inputs.said))
+        rdf = static_knowledge() if self.story.language == "spaseq" else ()
+        graphs = static_graphs(Graphs.of(rdf), self.program.plan)
+        model = evaluate(self.program.plan, self.inputs.items, CLOCK, facts, until, graphs=graphs)
+        return {event.content for event in model.events}
+
+    def compare(self, until: int | None) -> None:
+        expected = set() if until is None else self.expected(until)
+        missing, wrong = expected - self.answer.keys(), self.answer.keys() - expected
+        assert not missing and not wrong, f"missing {shown(missing)}, wrong {shown(wrong)}"
+
+    def act(self, action: object) -> Changes:
+        session = self.session
+        match action:
+            case Statement():
+                self.inputs.learn(action)
+                return session.learn(Facts(statement_tables([action])))
+            case int():
+                self.inputs.advance(action)
+                return session.advance(action)
+            case list():
+                for item in action:
+                    self.inputs.tell(item)
+                return session.push(action)
+        raise AssertionError(action)
+
+    def step(self, action: object) -> None:
+        """One thing that happens. A push that is refused leaves all as it was."""
+        if action == "prune":
+            self.session.prune()
+            self.pruned = self.pruned or self.inputs.settled is not None
+            return
+        if action == "save":
+            facts = {"rdf": static_knowledge()} if self.story.language == "spaseq" else {}
+            self.session = self.program.restore(self.session.snapshot(), **facts)
+            return
+        before = self.inputs.copy()
+        try:
+            changes = self.act(action)
+        except RunError as error:
+            if LONG not in error.message or self.story.longest is not None or not self.pruned:
+                raise
+            self.inputs = before
+            return
+        self.apply(changes)
+        self.compare(self.inputs.now if self.story.emit == "early" else self.inputs.settled)
+        if not self.pruned:
+            assert self.session.late_count == self.inputs.late, "late items"
+
+    def finish(self) -> None:
+        self.apply(self.session.finish())
+        if self.inputs.now > -(10**6):
+            self.compare(self.inputs.now)
+
+
+def shown(contents: set[OrderKey]) -> list[str]:
+    return sorted(map(str, contents))
+
+
+def check(story: Story) -> bool | None:
+    """Lets a story happen; whether a rule had an answer, None where the program is refused. Raises where it goes wrong."""
+    program = compiled(story.text, story.language)
+    if program is None:
+        return None
+    known = static_calls(program.plan)
+    changing = ["known"] if ("known", 1) in known else []
+    facts = [f for f in story.facts if (f.name, len(f.args)) in known]
+    story = replace(story, facts=tuple(facts))
+
+    def length(ticks: int | None) -> str | None:
+        return None if ticks is None else f"{ticks}s"
+
+    session = program.session(
+        clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
+        rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
+        revisable=True if story.revisable is None else f"{story.revisable}s",
+    )  # fmt: skip
+    watch = Watch(program, story, session, Inputs(story), {})
+    answered = False
+    for action in story.actions:
+        if isinstance(action, Statement) and not changing:
+            continue
+        watch.step(action)
+        answered = answered or bool(watch.answer)
+    watch.finish()
+    return answered or bool(watch.answer)
+
+
+# Smaller stories
+
+
+def smaller(story: Story, fails: Callable[[Story], bool]) -> Story:
+    """A story that still fails, without what can be left out."""
+    changed = True
+    while changed:
+        changed = False
+        for other in _simpler(story):
+            if fails(other):
+                story, changed = other, True
+                break
+    return story
+
+
+def _simpler(story: Story) -> Iterator[Story]:
+    lines = story.text.splitlines()
+    for i in range(len(lines)) if story.language == "rules" else ():
+        yield replace(story, text="\n".join(lines[:i] + lines[i + 1 :]) + "\n")
+    size = len(story.actions)
+    for width in (size // 2, size // 4, 2, 1):
+        for i in range(0, size, width) if width else ():
+            yield replace(story, actions=story.actions[:i] + story.actions[i + width :])
+    for i, action in enumerate(story.actions):
+        if isinstance(action, list) and len(action) > 1:
+            for j in range(len(action)):
+                less = [*action[:j], *action[j + 1 :]]
+                yield replace(story, actions=(*story.actions[:i], less, *story.actions[i + 1 :]))
+    for name in ("lateness", "revisable", "longest"):
+        if getattr(story, name) is not None:
+            yield replace(story, **{name: None})  # type: ignore[arg-type]
+    if story.emit == "final":
+        yield replace(story, emit="early")
+    if story.facts:
+        yield replace(story, facts=())
+
+
+def failure(story: Story, counts: Counter[str] | None = None) -> str | None:
+    """What goes wrong; if nothing does, it is counted what came of it."""
+    try:
+        answered = check(story)
+        if counts is not None:
+            counts[{True: "answered", False: "not answered", None: "refused"}[answered]] += 1
+    except AuguryError as error:
+        return f"{type(error).__name__}: {error}"
+    except AssertionError as error:
+        return f"AssertionError: {error}"
+    except Exception:
+        return traceback.format_exc()
+    return None
+
+
+def _kind_of(message: str) -> str:
+    return message.split("\n")[0].split(":")[0] if message.startswith("Traceback") else message.split(" ")[0]
+
+
+def report(kind: str, seed: object, story: Story, message: str) -> str:
+    like = _kind_of(message)
+    less = smaller(story, lambda s: (m := failure(s)) is not None and _kind_of(m) == like)
+    actions = "\n".join(f"  {[str(i) + ' ' + i.id for i in a] if isinstance(a, list) else a}" for a in less.actions)
+    options = {n: getattr(less, n) for n in ("emit", "lateness", "revisable", "longest", "facts", "language")}
+    return f"--- {kind} {seed}\n{less.text}{actions}\n  {options}\n{failure(less)}\n{less!r}\n"
+
+
+def main(kinds: list[str], first: int, count: int) -> None:
+    for kind in kinds:
+        counts, began = Counter[str](), time.process_time()
+        for seed in range(first, first + count):
+            one = story(kind, seed)
+            message = failure(one, counts)
+            if message is not None:
+                counts["failed"] += 1
+                sys.stdout.write(report(kind, seed, one, message))
+                sys.stdout.flush()
+        took = time.process_time() - began
+        sys.stdout.write(f"{kind} {first}..{first + count - 1}: {dict(counts)}, {took:.0f} s\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main([*KINDS, "spaseq"] if sys.argv[1] == "all" else sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3]))

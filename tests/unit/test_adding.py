@@ -1,0 +1,181 @@
+"""What the tables of the code promise: a new row is all it takes, and every executor uses it.
+
+Each test adds one thing at run time, as a user of the code would in its file, and runs a program with it. "Where to add
+what" in docs/design.md lists the places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import augury
+from augury import Event
+from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.nodes import Join, Policy, Scan
+from augury.algebra.plan import Plan
+from augury.algebra.relations import RELATIVE
+from augury.algebra.scalar import FUNCTIONS, Function
+from augury.cli import cli
+from augury.core.clock import Clock
+from augury.engine.operators.choose import Candidate, Key
+from augury.engine.operators.policies import POLICIES, Selection
+from augury.engine.operators.recent import ChooseRecent
+from augury.sources import files
+from augury.sources.parquet import sheet_of
+from augury.sources.sheet import Sheet
+
+ENGINES = ("embedded", "reference")
+
+
+def answers(program: str, events: list[Event], engine: str) -> list[tuple[Any, ...]]:
+    found = augury.run(program, events, engine=engine)
+    return [(*e.args, e.start, e.end) for e in found]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_aggregate(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = AggregateFunction("spread", "number", "number", lambda values: max(values) - min(values))
+    monkeypatch.setitem(AGGREGATES, "spread", row)
+    events = [Event("a", (4,), 1, 1), Event("a", (9,), 2, 2), Event("go", (), 11, 11)]
+    program = "r(spread(X)) <- o: go, w: extend_backward(o, 10s), while w: collect a(X)."
+    assert answers(program, events, engine) == [(5, 1, 11)]
+
+
+TWICE = Function("twice", ("number",), "number", lambda x: 2 * x, spark="try_multiply({0}, 2)")
+WINDY = "event wind(place: string, speed: float). high(L) <- wind(L, S) WHERE twice(S) > 40."
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_scalar_function(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
+    assert answers(WINDY, [Event("wind", ("l1", 20.5), 1, 1), Event("wind", ("l2", 20.0), 1, 1)], engine) == [
+        ("l1", 1, 1)
+    ]
+
+
+class Written:
+    """A column of Spark as the text of what makes it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: Written(f"{name}({', '.join(map(str, (self, *args)))})")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __gt__(self, other: object) -> Written:
+        return Written(f"{self} > {other}")
+
+    def __or__(self, other: object) -> Written:
+        return Written(f"{self} or {other}")
+
+    def __invert__(self) -> Written:
+        return Written(f"not {self}")
+
+
+class Functions:
+    """`pyspark.sql.functions` without a session."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: Written(f"{name}({', '.join(map(str, args))})")
+
+
+def test_a_scalar_function_before_the_shuffle_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    pushdown = pytest.importorskip("augury.spark.pushdown")
+    monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
+    for module in ("pushdown", "relation"):
+        monkeypatch.setattr(f"augury.spark.{module}.F", Functions())
+    plan = augury.compile(WINDY).plan
+    columns = [(Written("place"), "string"), (Written("speed"), "float")]
+    start, end = Written("start"), Written("end")
+    kept = pushdown.keep([rule.body for rule in plan.rules], ("wind", 2), columns, start, end, Clock("logical"))
+    assert "call_function(try_multiply, cast(speed, double), lit(2)) > " in str(kept)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_temporal_relation(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RELATIVE, "around", (("start", -1), ("end", 1)))
+    program = "calm(X) <- a: fire(X), w: around(a, 5s), while w: not wind(X)."
+    fires = [Event("fire", (place,), 10, 10) for place in ("l1", "l2", "l3", "l4")]
+    winds = [Event("wind", (place,), t, t) for place, t in (("l1", 6), ("l2", 14), ("l3", 4), ("l4", 16))]
+    assert answers(program, [*fires, *winds], engine) == [("l3", 5, 15), ("l4", 5, 15)]
+
+
+class ChooseOldest(ChooseRecent):
+    """Of the candidates of each later part, the one that ended first."""
+
+    def _most_recent(self, pairs: dict[Key, list[Candidate]]) -> Key:
+        return min(pairs, key=lambda key: (key[0].end, key[0].start))
+
+
+def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its word in the grammar and its choice in the reference evaluator are no tables, so the plan is made by hand."""
+    monkeypatch.setitem(POLICIES, "oldest", Selection(ChooseOldest))
+    program = augury.compile("m(X, Y) <- a(X) SEQ b(Y).")
+    (rule,) = program.plan.rules
+    assert isinstance(rule.body, Join)
+    body = replace(rule.body, policy=Policy("oldest"))  # type: ignore[arg-type]
+    session = augury.Program(replace(program.plan, rules=(replace(rule, body=body),))).session(clock="logical")
+    session.push([Event("a", (2,), 2, 2), Event("b", (1,), 5, 5), Event("b", (2,), 6, 6)])
+    assert [e.args for e in session.events()] == [(2, 1), (2, 2)]
+    session.push([Event("a", (1,), 1, 1)])
+    assert [e.args for e in session.events()] == [(1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_input_format(engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def read(stream: Any, source: files.SourceFile, plan: Plan | None) -> Iterator[Sheet]:
+        rows = [line.split(b"|") for line in stream.read().splitlines()]
+        columns = {"time": [int(t) for t, _ in rows], "place": [p.decode() for _, p in rows]}
+        yield sheet_of(pa.table(columns), source.path)
+
+    formats: dict[Any, Any] = {**files.FORMATS, "bars": files.Format("bars", "bars", (".bars",), read)}
+    monkeypatch.setattr(files, "FORMATS", formats)
+    monkeypatch.setattr(files, "ENDINGS", {**files.ENDINGS, ".bars": "bars"})
+    path = tmp_path / "smoke.bars"
+    path.write_text("1|l1\n3|l2\n")
+    found = augury.run(
+        "event smoke(place: string). seen(P) <- smoke(P).", augury.read(path, type="smoke"), engine=engine
+    )
+    assert [(*e.args, e.start) for e in found] == [("l1", 1), ("l2", 3)]
+
+
+def test_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
+    def the_other_way_round(plan: Plan) -> Plan:
+        """`a AND b` is `b AND a`."""
+        bodies = [replace(r.body, left=r.body.right, right=r.body.left) for r in plan.rules if isinstance(r.body, Join)]
+        return replace(plan, rules=tuple(replace(r, body=b) for r, b in zip(plan.rules, bodies, strict=True)))
+
+    monkeypatch.setattr("augury.planner.REWRITES", (the_other_way_round,))
+    program = augury.compile("m(X, Y) <- a(X) AND b(Y).")
+    shown = program.explain()
+    assert shown.index("plan") < shown.index("a(X)\n") < shown.index("runs as") < shown.rindex("a(X)")
+    session = program.session(clock="logical")
+    (rule,) = session.circuit.plan.rules
+    assert isinstance(rule.body, Join) and isinstance(rule.body.left, Scan) and rule.body.left.type == "b"
+    session.push([Event("a", (1,), 1, 1), Event("b", (2,), 2, 2)])
+    assert [(*e.args, e.start, e.end) for e in session.events()] == [(1, 2, 1, 2)]
+
+
+def test_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command("rules")
+    @click.argument("program")
+    def rules(program: str) -> None:
+        """How many rules a program has."""
+        click.echo(len(augury.compile(program).plan.rules))
+
+    monkeypatch.setattr(cli, "commands", dict(cli.commands))
+    cli.add_command(rules)
+    run = CliRunner()
+    assert run.invoke(cli, ["rules", "m <- a. n <- b."]).output == "2\n"
+    assert "How many rules a program has." in run.invoke(cli, ["--help"]).output

@@ -1,0 +1,70 @@
+"""What has begun and has not ended: partial matches and facts, with since when, whatever came late."""
+
+from pathlib import Path
+
+import augury
+from augury.core.model import Event
+from tests.support.commands import run
+
+STATES = """
+fact down(M) <- stop(M).
+fact not down(M) <- go(M).
+alarm(M) <- call(M), down(M).
+idle(M, D) <- s: stop(M), g: go(M), s before g, {s, g} within 1h, D = start(g) - end(s).
+"""
+
+
+def facts(session: augury.Session) -> dict[str, int | None]:
+    return {g.awaits: g.since for g in session.goals() if g.rule == "down"}
+
+
+def test_a_state_that_has_begun() -> None:
+    session = augury.compile(STATES).session(clock="logical")
+    session.push([Event("stop", ("a",), 3, 3), Event("stop", ("b",), 4, 4), Event("go", ("a",), 6, 6)])
+    assert facts(session) == {"the end of down('b')": 4}
+    (goal,) = [g for g in session.goals() if g.rule == "down"]
+    session.advance(10)
+    assert goal.lasting(10) == 6
+    assert [e.type for e in goal.done] == ["fact down"]
+    assert (
+        goal.show(session.clock, 10) == "down: since 4 for 6 ticks 50% [fact down('b') @ 4] awaits the end of down('b')"
+    )
+
+
+def test_under_late_and_revoked_events() -> None:
+    session = augury.compile(STATES).session(clock="logical")
+    session.push([Event("stop", ("a",), 5, 5), Event("stop", ("a",), 8, 8), Event("stop", ("b",), 9, 9, "x")])
+    assert facts(session) == {"the end of down('a')": 5, "the end of down('b')": 9}
+    session.push([Event("go", ("a",), 6, 6, "late")])  # so it began anew at 8
+    assert facts(session) == {"the end of down('a')": 8, "the end of down('b')": 9}
+    session.push([Event("stop", ("a",), 2, 2)])
+    assert facts(session)["the end of down('a')"] == 8
+    session.revoke("late")
+    assert facts(session) == {"the end of down('a')": 2, "the end of down('b')": 9}
+    session.revoke("x")
+    assert facts(session) == {"the end of down('a')": 2}
+
+
+def test_a_beginning_that_is_forgotten_is_not_said() -> None:
+    session = augury.compile(STATES).session(clock="logical", lateness="0s")
+    session.push([Event("stop", ("a",), 5, 5)])
+    session.advance(50)
+    session.prune()
+    assert facts(session) in ({"the end of down('a')": 5}, {"the end of down('a')": None})
+
+
+def test_partial_matches_say_since_when() -> None:
+    session = augury.compile(STATES).session(clock="logical")
+    session.push([Event("stop", ("a",), 3, 3)])
+    (goal,) = session.goals("idle")
+    assert (goal.since, goal.lasting(10), goal.awaits) == (3, 7, "g: go(M)")
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    program, events = tmp_path / "p.aug", tmp_path / "e.jsonl"
+    program.write_text(STATES)
+    events.write_text(
+        '{"type": "stop", "args": ["m1"], "time": "2026-01-01 10:03"}\n{"type": "go", "args": ["m2"], "time": "2026-01-01 10:15"}\n'
+    )
+    done = run(["run", str(program), "--events", str(events), "--goals", "--engine", "embedded"], tmp_path)
+    assert "down: since 2026-01-01T10:03:00Z for 12min" in done.out + done.err
