@@ -121,8 +121,10 @@ class Operator(ABC):
             return NONE
         rows = np.arange(lo, table.n, dtype=np.int64)
         if len(rows) == 1:
-            self.touched += int(table.alive[lo])
-            return rows if table.alive[lo] else NONE
+            if not table.alive[lo]:
+                return NONE
+            self.touched += 1
+            return rows
         alive = table.alive[lo : table.n]
         rows = rows if alive.all() else rows[alive.astype(bool)]
         self.touched += len(rows)

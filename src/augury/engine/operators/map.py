@@ -61,10 +61,10 @@ class MapOperator(Operator):
         return tuple(events.out for events in (*circuit.inputs.values(), *circuit.derived.values()))
 
     def step(self) -> None:
-        self.drop_children(0)
-        stale = self.stale(0)
-        if len(stale):
-            self.reselect(stale)
+        if self.lost[0]:
+            self.drop_children(0)
+        if self.revised:
+            self.reselect(self.stale(0))
         rows = self.gains(0)
         if len(rows):
             self.circuit.context.name_events = self.name_events
@@ -72,6 +72,8 @@ class MapOperator(Operator):
 
     def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
+        if not len(rows):
+            return
         out, links = self.out.table, self.links[0]
         self.touched += len(rows)
         self.circuit.context.name_events = self.name_events
