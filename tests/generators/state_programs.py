@@ -206,9 +206,9 @@ class StateWriter(Writer):
             literals += [*found, self.pick(["i inside w", "i inside w", "w contains i", "i before w", "i meets w"])]
         sure += event.numbers
         if self.made and self.chance(40):  # facts asked with a value that only the window gives
-            since = ["start(w) - end(w) + 2", "length(w)", "length(w) - 1"]
-            since += ["end(i) - start(w)", "end(w) - start(i)"] * 2 if event.text else []
-            literals += [f"T9 = {self.pick(since)}", self.fact(["T9", "T9", *sure])]
+            values = ["start(w) - end(w) + 2", "length(w)", "length(w) - 1"]
+            values += ["end(i) - start(w)", "end(w) - start(i)"] * 2 if event.text else []
+            literals += [f"T9 = {self.pick(values)}", self.fact(["T9", "T9", *sure])]
         if self.chance(40):
             inside = self.pick(["a({})", "b({})", "c({})", "d({}, _)", *self._numeric("{}")])
             text = inside.format(self.pick([*sure, "_", "_"]))
