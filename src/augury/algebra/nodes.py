@@ -46,12 +46,16 @@ class Compare:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended."""
+    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended.
+
+    With `at`, the facts are those valid at the end of that label, and not at the end of the occurrence.
+    """
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
     was: bool = False
+    at: str | None = None
 
     @property
     def predicate(self) -> tuple[str, int]:
@@ -160,11 +164,12 @@ class Every:
 
 @dataclass(frozen=True)
 class Label:
-    """Names the occurrences of a pattern."""
+    """Names the occurrences of a pattern. With `interval` it names their intervals alone: no absence excepts their events."""
 
     label: str
     input: Node
     span: Span = _SPAN
+    interval: bool = False
 
 
 @dataclass(frozen=True)
@@ -657,6 +662,20 @@ def mapped_condition(condition: Condition, change: Callable[[Expr], Expr]) -> Co
             assert_never(condition)
 
 
+def asked_at(condition: Condition, label: str) -> Condition:
+    """The condition with its facts as they are at the end of a label; absences stay as they are."""
+    match condition:
+        case Holds() | Unless():
+            return replace(condition, at=label)
+        case AnyOf():
+            options = tuple(tuple(asked_at(c, label) for c in option) for option in condition.options)
+            return replace(condition, options=options)
+        case Compare() | NoneInside() | Relates() | Relative() | Spans():
+            return condition
+        case _:
+            assert_never(condition)
+
+
 def condition_vars(condition: Condition) -> set[str]:
     match condition:
         case Compare():
@@ -680,7 +699,7 @@ def condition_labels(condition: Condition) -> set[str]:
         case Compare():
             return labels(condition.left, condition.right)
         case Holds() | Unless():
-            return labels(*condition.args)
+            return labels(*condition.args) | ({condition.at} if condition.at else set())
         case AnyOf():
             return {v for option in condition.options for c in option for v in condition_labels(c)}
         case Relates():

@@ -164,7 +164,7 @@ def _describe(node: n.Node, plan: Plan) -> Tree:
             return Tree(node.windows.text, (), "input")
         case n.Label():
             inner = describe(node.input, plan)
-            return replace(inner, text=f"{node.label}: {inner.text}")
+            return inner if node.interval else replace(inner, text=f"{node.label}: {inner.text}")
         case n.Select():
             return Tree(f"where {_all(node.where)}", (describe(node.input, plan), *_absent(node, plan)))
         case n.Within():

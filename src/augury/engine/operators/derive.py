@@ -22,7 +22,20 @@ from augury.storage.dictionary import OPEN
 from augury.storage.frame import LONGEST, Frame, View, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
-from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.storage.table import (
+    END,
+    FIELDS,
+    LEFT,
+    NONE,
+    RANK,
+    RIGHT,
+    START,
+    Links,
+    Table,
+    grown,
+    marked_buckets,
+    too_full,
+)
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
@@ -72,7 +85,7 @@ class Derived(Operator):
             self.used = table.live
         target = np.empty(count, np.int64)
         before = table.n
-        n = support(
+        n = support.call(
             given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
@@ -335,7 +348,7 @@ class Derive(Operator):
         )
 
     def step(self) -> None:
-        lost = self.losses(0)
+        lost = self.losses(0) if self.lost[0] else NONE
         if len(lost):
             gone = self.links[0].kill(lost)
             self.touched += len(gone)
@@ -352,13 +365,41 @@ class Derive(Operator):
         if not len(rows):
             return
         target = self.events.add(given)
+        if len(rows) == 1:
+            self._support(given, rows, target)
+            return
         support = np.empty((FIELDS, len(rows)), np.int64)
         support[START], support[END], support[LEFT], support[RIGHT] = given[0], given[1], rows, target
         support[RANK] = given[2] - 1
         self.out.table.append(support)
 
+    def _support(self, given: Array, row: Array, event: Array) -> None:
+        """Stores the one derivation of a step."""
+        table = self.out.table
+        table.room(1)
+        start, end, rank = given[:3, 0].tolist()
+        table.data[:FIELDS, table.n] = (start, end, row.item(0), event.item(0), rank - 1)
+        table.added(1)
+
+    def _copied_row(self, row: int) -> Array | None:
+        """The event of one row, see `copied`."""
+        view, context = self.inputs[0], self.circuit.context
+        fields = view.table.data[:, row].tolist()
+        given = [fields[START], fields[END], fields[RANK] + 1]
+        for arg in self.args:
+            if type(arg) is Var:
+                code = fields[view.vars[arg.name]]
+                if code == OPEN:
+                    return None
+                given.append(code)
+            elif type(arg) is Const:
+                given.append(context.encode(arg.value))
+        return np.array(given, np.int64).reshape(-1, 1)
+
     def copied(self, rows: Array) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
+        if len(rows) == 1:
+            return self._copied_row(rows.item(0))
         view, data = self.inputs[0], self.inputs[0].table.data
         given = np.empty((3 + len(self.args), len(rows)), np.int64)
         given[0], given[1], given[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1

@@ -20,6 +20,8 @@ from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
 
+_EVENTS = "#events"  # the label of the events beside windows by the clock
+
 
 def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
     """The name and the arguments; what cannot be a head is reported."""
@@ -78,7 +80,7 @@ class EventRuleReader:
             self.findings.unread.add(head[0] if head else "")
             return None
         groups = self._groups(body, self._join(body.patterns), having)
-        node = self._with_windows(body)
+        node = self._with_windows(body, having)
         where = (*body.relatives, *body.conditions)
         if where:
             node = n.Select(node, where, statement.span)
@@ -278,7 +280,7 @@ class EventRuleReader:
             return None
         return CollectReader(drafts, positive, body.conditions, having, self.findings)
 
-    def _with_windows(self, body: RuleBody) -> n.Node:
+    def _with_windows(self, body: RuleBody, having: list[n.Condition]) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
         events = [p for p in body.patterns if not _is_window(p)]
         if not body.windows or not events:
@@ -288,6 +290,12 @@ class EventRuleReader:
         if first:
             node = n.Select(node, tuple(first), self.statement.span)
             body.conditions = [c for c in body.conditions if c not in first]
+        if any(
+            isinstance(part, n.Holds | n.Unless) for c in (*body.conditions, *having) for part in n.walk_condition(c)
+        ):
+            node = n.Label(_EVENTS, node, self.statement.span, interval=True)
+            body.conditions = [n.asked_at(c, _EVENTS) for c in body.conditions]
+            having[:] = [n.asked_at(c, _EVENTS) for c in having]
         for window in (p for p in body.patterns if _is_window(p)):
             node = n.Join("AND", node, window, span=self.statement.span)
         return node
