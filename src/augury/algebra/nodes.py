@@ -438,11 +438,23 @@ class Top:
 
 
 @dataclass(frozen=True)
+class AtMost:
+    """`AT MOST n PER (V) EVERY d`: of the rows with one value of `per`, in the order of the events that they make, those
+    before which fewer than n rows that end within `every` (microseconds; None: at any time) were given.
+    """
+
+    count: int
+    per: tuple[str, ...] = ()
+    every: int | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Rule:
     """`head <- body`: an event for every row, over the cover of the row and the rule's windows.
 
     The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
-    conditions on these; `top` chooses among them. `since` is where the event starts, if not with its cover: a time, or
+    conditions on these; `top` chooses among them, and `at_most` among the events that they make. `since` is where the event starts, if not with its cover: a time, or
     END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
     An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
     """
@@ -457,6 +469,7 @@ class Rule:
     makes: str = ""
     having: tuple[Condition, ...] = ()
     top: Top | None = None
+    at_most: AtMost | None = None
     since: Expr | Literal["END"] | None = None
     until: Expr | None = None
     delay: int = 0
@@ -492,6 +505,11 @@ class Rule:
         start = () if self.since is None or self.since == "END" else (self.since,)
         end = () if self.until is None else (self.until,)
         return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))
+
+    @property
+    def per(self) -> frozenset[str]:
+        """The variables for whose values TOP and AT MOST choose."""
+        return frozenset((*(self.top.per if self.top else ()), *(self.at_most.per if self.at_most else ())))
 
     @property
     def totals(self) -> dict[str, Aggregate]:
