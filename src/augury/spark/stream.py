@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -31,6 +32,7 @@ from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
@@ -122,6 +124,14 @@ class DetectionStream(Outputs):
     @property
     def errors(self) -> DataFrame:
         return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+
+    @staticmethod
+    def check_checkpoint(folder: str | Path) -> None:
+        """Raises SnapshotError where a file of a local checkpoint that a restart needs is damaged or missing.
+
+        `start()` is Spark's own, and so is what it says of such a file: call this before it.
+        """
+        check_spark_files(Path(folder))
 
     # Stages
 
