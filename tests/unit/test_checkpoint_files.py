@@ -199,4 +199,4 @@ def test_what_a_worker_raises_is_said_in_its_own_words() -> None:
     raised = augury.RunError("the checkpoint is of another program", "start anew")
     kind = type(raised)
     text = f"Traceback (most recent call last):\n{kind.__module__}.{kind.__qualname__}: {raised}\n"
-    assert user_error(ValueError(text), None).message.startswith("the checkpoint is of another program")
+    assert str(user_error(ValueError(text), None)).startswith("the checkpoint is of another program")
