@@ -32,6 +32,7 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, cut
 from augury.core.jit import Array
@@ -46,7 +47,6 @@ from augury.engine.operators.learn import Learn
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
-from augury.explain.proofs import Proofs
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
@@ -54,7 +54,7 @@ from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.storage.conditions import Context
 from augury.storage.dictionary import Dictionary
-from augury.storage.frame import LONGEST, View
+from augury.storage.frame import View
 from augury.storage.guard import Guard
 from augury.storage.table import LEFT, RIGHT, Links, Table, TableObserver, Tables
 
@@ -109,7 +109,6 @@ class Circuit:
         )
         self.bridge = Bridge(self.knowledge, self.tables, scalars, self.report)
         self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
-        self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.reported: dict[tuple[str, str], int] = {}  # how often those of the step had been reported before it
         self.operators: list[Operator] = []
@@ -348,13 +347,6 @@ class Circuit:
             self._events[key] = found
         return found
 
-    @property
-    def proofs(self) -> Proofs:
-        """Why static atoms hold, by the facts of now."""
-        if self._proofs is None or self._proofs.version != self.knowledge.version:
-            self._proofs = Proofs(self.knowledge)
-        return self._proofs
-
     # Building
 
     def extend(self, plan: Plan, since: int | None = None) -> None:
@@ -436,7 +428,7 @@ class Circuit:
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
                 if names & touched:  # who asks for the time point before is concerned by one more
-                    until = np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi
+                    until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
                     operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:

@@ -67,4 +67,4 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.given = []
-    return Changes(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals
+    return type(changes)(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -12,8 +11,7 @@ import numpy as np
 from augury.core.jit import Array
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.derive import Derive, Derived
-from augury.entailment import Derivation
+from augury.engine.operators.derive import Derived
 from augury.storage.column import distinct
 from augury.storage.grouping import spread
 from augury.storage.table import END, Table
@@ -409,42 +407,12 @@ def _at(column: Array, rows: Array) -> Array:
     return column if len(rows) == len(column) else column[rows]
 
 
-def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivation]:
-    """Every derivation of an event that stands, with the facts it rests on."""
-    found: dict[object, Derivation] = {}
-    event = circuit.event((events.out.table, row))
-    for links in events.supports:
-        maker = circuit.maker(links.child)
-        for child in links.of(row)[::-1]:
-            assert isinstance(maker, Derive)
-            parts = tuple(circuit.event(part) for part in maker.parts(child))
-            for one in circuit.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
-                found.setdefault(one.key, one)
-    return sorted(found.values(), key=lambda way: tuple(part.order for part in way.parts))
-
-
-class Derivations(Mapping[str, list[Derivation]]):
-    """The derivations of all events, by id; found when asked for."""
-
-    def __init__(self, circuit: Circuit, until: int | None) -> None:
-        self.circuit, self.until = circuit, until
-
-    @cached_property
-    def parts(self) -> dict[str, tuple[Derived, int]]:
-        """The rows of all events that stand, by id."""
-        found: dict[str, tuple[Derived, int]] = {}
-        for events in self.circuit.derived.values():
-            table = events.out.table
-            for row in table.standing().tolist():
-                if self.until is None or table.data[END, row] <= self.until:
-                    found[self.circuit.event((table, row)).id] = (events, row)
-        return found
-
-    def __getitem__(self, id: str) -> list[Derivation]:
-        return derivations_of(self.circuit, *self.parts[id])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
+def standing_rows(circuit: Circuit, until: int | None) -> dict[str, tuple[Derived, int]]:
+    """The rows of all derived events that stand, by id; with `until`, of those that end by it."""
+    found: dict[str, tuple[Derived, int]] = {}
+    for events in circuit.derived.values():
+        table = events.out.table
+        for row in table.standing().tolist():
+            if until is None or table.data[END, row] <= until:
+                found[circuit.event((table, row)).id] = (events, row)
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
+from augury.algebra.sparql_parser import read_expression
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
 from augury.core.jit import Array
@@ -18,7 +19,6 @@ from augury.graphs.evaluate import TermExpressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
 from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import SolutionTable
-from augury.language.spaseq.sparql_parser import read_expression
 from augury.queries.coded_terms import CodedTerms, coded_terms
 from augury.storage.dictionary import Dictionary
 from augury.storage.unique import unique_inverse

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
-from augury.core.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import TIME_RANGE, Clock, Timestamp, check_time
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, Value
 from augury.core.time_units import PER_SECOND, TIME_UNITS, likely_range, to_microseconds

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
-from augury.core.clock import MAX_TIME, MIN_TIME, Clock, check_time
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Clock, check_time
 from augury.core.errors import DataError, brief, nearest
 from augury.core.model import Event, HistoryItem, Revocation, Value, on_calendar
 from augury.sources.cells import MISSING, Cells, declared, time_of

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.core.clock import FARTHEST
 from augury.core.jit import Array
 from augury.storage.dictionary import OPEN
 from augury.storage.table import END, LEFT, RANK, RIGHT, START, Table
-
-LONGEST = FARTHEST
 
 
 @dataclass(frozen=True)

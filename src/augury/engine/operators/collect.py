@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
+from augury.core.bounds import TIME_LIMIT
 from augury.core.jit import Array
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
@@ -21,7 +22,7 @@ from augury.engine.operators.members import occurrences
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
 from augury.planner.implied_bounds import Back
-from augury.storage.frame import LONGEST, Frame, View, frame_of, joined_frames
+from augury.storage.frame import Frame, View, frame_of, joined_frames
 from augury.storage.grouping import Slices, in_groups
 from augury.storage.kernels.pairs import probe_last, rows_with_last
 from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
@@ -76,7 +77,7 @@ class CollectOperator(Windowed):
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
         self.several, self.copies, self.several_collected = several, rows_of_one == "copies", several_collected
-        self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
+        self.longest = self.least_length = 0 if collect.window is not None else TIME_LIMIT  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         mine, its = (np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))

@@ -10,16 +10,16 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.core.bounds import FAR, TIME_LIMIT
 from augury.core.clock import Timestamp
 from augury.core.jit import Array
 from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
-from augury.planner.implied_bounds import FAR
 from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import LONGEST, Frame, View, frame_of
+from augury.storage.frame import Frame, View, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
@@ -377,7 +377,7 @@ class Derive(Operator):
         context.name_events = self.name_events
         frame = frame_of(view, rows)
         start, end = frame.cover(self.covers)
-        ok = (start > -LONGEST) & (end < LONGEST)
+        ok = (start > -TIME_LIMIT) & (end < TIME_LIMIT)
         for _ in range(int((~ok).sum())):
             context.report(self.rule, "a time beyond 60 bits", {})
         if self.until is not None:
@@ -455,7 +455,7 @@ def starts(
     late = ok & (found > end)
     for _ in range(int(late.sum())):
         context.report(rule, "SINCE: a start after the end", {})
-    far = ok & (np.abs(found) >= LONGEST)
+    far = ok & (np.abs(found) >= TIME_LIMIT)
     for _ in range(int(far.sum())):
         context.report(rule, "a time beyond 60 bits", {})
     ok &= ~late & ~far

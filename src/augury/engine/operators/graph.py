@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
 from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
+from augury.algebra.sparql_parser import read_pattern
 from augury.algebra.terms import Var
 from augury.core.errors import DataError
 from augury.core.jit import Array
@@ -22,7 +23,6 @@ from augury.graphs.match import EventGraph
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import Solving
 from augury.knowledge.static_triples import STATIC_TRIPLES
-from augury.language.spaseq.sparql_parser import read_pattern
 from augury.queries.coded_terms import CodedTerms, coded_terms
 from augury.storage.column import Coded, Column, TextArray, some, values_of
 from augury.storage.frame import Frame, View

@@ -9,11 +9,12 @@ import numpy as np
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
+from augury.core.bounds import TIME_LIMIT
 from augury.core.jit import Array
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
-from augury.storage.frame import LONGEST, View, frame_of, store
+from augury.storage.frame import View, frame_of, store
 from augury.storage.grouping import in_groups
 from augury.storage.table import LEFT
 
@@ -157,7 +158,7 @@ class Ranking(Operator):
         start, end = frame.cover(self.head.covers)
         by, ok = context.values(self.top.by, frame, self.rule)
         begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
-        ok = ok & timely & (start > -LONGEST) & (end < LONGEST)
+        ok = ok & timely & (start > -TIME_LIMIT) & (end < TIME_LIMIT)
         columns: list[Array] = []
         for arg in (a for a in self.head.args if not uses_place(self.head, a)):
             codes, computed = context.values(arg, frame, self.rule)
