@@ -11,8 +11,8 @@ import numpy as np
 
 from augury import sinks
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Change, Event
 from augury.engine.found import FoundAnswers
 from augury.engine.trace import StepCache, Traces

@@ -32,10 +32,10 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, cut
-from augury.core.jit import Array
 from augury.core.model import Event, Fact
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part

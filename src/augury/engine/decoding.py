@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.engine.trace import StepCache, Traces
 from augury.sinks import ValueColumn

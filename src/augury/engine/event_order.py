@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Value
 from augury.engine.events import Events
 from augury.engine.operators.derive import Derived
@@ -222,7 +222,8 @@ def _codes(holder: Holder, position: int, rows: Array) -> Array | None:
     """The codes of an argument; None where it is kept as it came, because no rule looks at it."""
     table = holder.out.table
     if isinstance(holder, Derived):
-        return table.data[table.codes[position], rows]
+        codes: Array = table.data[table.codes[position], rows]
+        return codes
     return table.data[holder.field(position), rows] if position in holder.used else None
 
 

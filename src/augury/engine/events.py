@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Event, Value, content_id, spelling, spelling_of, value_hash
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require

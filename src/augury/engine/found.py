@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Event, content_id, event_of
 from augury.engine.decoding import as_lists, hex_ids, values_of
 from augury.engine.trace import StepCache, Traces, trace_of, traces_of

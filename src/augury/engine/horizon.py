@@ -18,8 +18,8 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.engine.trace import inputs_of
 from augury.storage.table import END, RIGHT, Table
 

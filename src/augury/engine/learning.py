@@ -10,9 +10,9 @@ import numpy as np
 
 from augury.algebra.place import reading
 from augury.algebra.plan import static_calls
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError, nearest
-from augury.core.jit import Array
 from augury.engine.arrivals import Arrived
 from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit

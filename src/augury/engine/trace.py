@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derived

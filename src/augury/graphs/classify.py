@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
 from augury.graphs.lexical import INTEGERS, RANKS

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.sparql_algebra import TriplePattern, Variable
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Iri
 from augury.graphs.match import Filters, TripleIndex, fitting
 from augury.graphs.paths import relation

@@ -15,7 +15,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.graphs import classify as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double

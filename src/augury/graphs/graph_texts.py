@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from augury.algebra.sparql_algebra import ALL, TripleNeeds
-from augury.core.jit import Array, Kernel, expect_work
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, expect_work
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
@@ -42,7 +43,7 @@ class EventTriples:
     @staticmethod
     def of(events: int, rows: Array) -> EventTriples:
         """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
-        columns = rows.reshape(-1, 4).T
+        columns = list(rows.reshape(-1, 4).T)
         different = different_rows(columns)
         return EventTriples(events, *(column[different] for column in columns))
 

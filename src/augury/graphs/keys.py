@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import EMPTY, NUMBER
 from augury.storage.table import capacity, grown
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Iri
 from augury.graphs.graph_texts import EventTriples
 from augury.graphs.paths import relation
@@ -170,7 +170,7 @@ def as_table(
             else:
                 named[part.name] = column
         elif part is not parts[1] or len(parts) == 2:
-            same = column == terms.find(part)  # type: ignore[arg-type]
+            same = np.equal(column, terms.find(part))  # type: ignore[arg-type]
         if same is not None:
             keep = same if keep is None else keep & same
     table = SolutionTable(len(columns[0]), event, named)

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.algebra.sparql_algebra import RDF, STRING
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.rdf_terms import Terms
 from augury.storage.kernels.hashing import NUMBER

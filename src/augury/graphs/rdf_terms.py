@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
+from augury.core.arrays import Array
 from augury.core.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.graphs import classify as c
 from augury.graphs import lexical as lex

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.graphs.rdf_terms import UNBOUND
 from augury.storage.guard import check_memory
 from augury.storage.unique import unique_inverse

@@ -11,12 +11,14 @@ number of times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from augury.algebra.sphere import EARTH_KM, distances_km
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 from augury.storage.unique import unique
 
 _DOUBT = 1e-11  # of a chord on the unit sphere; the distance and the chords are right to 1e-14
@@ -30,7 +32,7 @@ class PointIndex:
     A point without a place, see `placed`, has a row, too, but is near nothing.
     """
 
-    def __init__(self, lat: Array = (), lon: Array = ()) -> None:
+    def __init__(self, lat: Array | Sequence[float] = (), lon: Array | Sequence[float] = ()) -> None:
         self._lat, self._lon, self._alive = np.zeros(16), np.zeros(16), np.zeros(16, np.uint8)
         self._levels: list[_Level] = []
         self._count = self._dead = 0
@@ -41,7 +43,7 @@ class PointIndex:
         """How many points can be found."""
         return sum(len(level.rows) for level in self._levels) - self._dead
 
-    def add(self, lat: Array, lon: Array) -> Array:
+    def add(self, lat: Array | Sequence[float], lon: Array | Sequence[float]) -> Array:
         """Adds points; their rows."""
         lat, lon = _degrees(lat), _degrees(lon)
         first, self._count = self._count, self._count + len(lat)
@@ -98,7 +100,7 @@ class PointIndex:
 
     def _kept(self, level: _Level) -> Array:
         """The rows of a level that goes, without the dead."""
-        left = level.rows[self._alive[level.rows] == 1]
+        left: Array = level.rows[self._alive[level.rows] == 1]
         self._dead -= len(level.rows) - len(left)
         return left
 
@@ -144,7 +146,7 @@ def placed(lat: Array, lon: Array) -> Array:
     return (np.abs(lat) <= 90) & np.isfinite(lon)
 
 
-def _degrees(column: Array) -> Array:
+def _degrees(column: Array | Sequence[float] | float) -> Array:
     """Numbers as floats; NaN in place of what is no number."""
     column = np.asarray(column)
     if column.dtype.kind == "O":

@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Compare, Condition, Holds
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.knowledge.near import PointIndex, placed
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.model import Iri, Term, Value
 from augury.graphs.rdf_terms import key_text, term_of, value_of_key
 from augury.knowledge.fact_table import FactTable
 from augury.sources import Coded
 
-Array: TypeAlias = Any
 Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one predicate
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Value
 from augury.graphs.rdf_terms import Terms, term_of
 from augury.knowledge.fact_table import FactTable

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Event, Value, show_value
 from augury.notation import show_event
 from augury.pictures.axis import about_length, ticks

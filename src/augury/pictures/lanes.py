@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import RunError, nearest
-from augury.core.jit import Array
 from augury.core.model import Event
 
 Kind = Literal["event", "derived", "detected"]

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Event
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events

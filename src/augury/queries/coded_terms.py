@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.graphs.graph_texts import EventTriples
 from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.storage.dictionary import NULL, OPEN, Dictionary
@@ -40,7 +40,7 @@ class CodedTerms:
             raise RunError("a value is no RDF term")
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
-        found = self._numbers[places]
+        found: Array = self._numbers[places]
         new = unique(places[found == _UNKNOWN])
         if len(new):
             keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import RunError, nearest
 from augury.core.model import Change, Event
@@ -23,7 +24,6 @@ from augury.sinks.names import column_names, declared_types
 from augury.sinks.order import in_order
 from augury.sinks.values import (
     STAMP,
-    Array,
     Shape,
     ValueColumn,
     arrow_type,

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.model import Value, order_key
-from augury.sinks.values import Array, ValueColumn
+from augury.sinks.values import ValueColumn
 from augury.storage.unique import unique
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock, Duration, Timestamp, time_zone
 from augury.core.errors import DataError
 from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import (
     value_of,
 )
-from augury.storage.column import Array, Coded, Column, column_of, spread, values_of
+from augury.storage.column import Coded, Column, column_of, spread, values_of
 
 
 def is_text(kind: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
+from augury.core.arrays import Array
 from augury.core.bounds import MAX_TIME, MIN_TIME
 from augury.core.clock import TIME_RANGE, Clock, Timestamp, check_time
 from augury.core.errors import DataError
@@ -29,7 +30,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
-from augury.storage.column import Array, Column, coded, spread, values_of
+from augury.storage.column import Column, coded, spread, values_of
 
 MISSING = MIN_INT  # the time of a row that says none
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
+from augury.core.arrays import Array
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING
 from augury.sources.python_cells import python_column
-from augury.storage.column import Array, Column, joined, some, values_of
+from augury.storage.column import Column, joined, some, values_of
 
 
 @dataclass

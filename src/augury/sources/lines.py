@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 from augury.sources.arrow_cells import ArrowCells
 from augury.sources.cells import Cells
 from augury.sources.python_cells import ColumnCells

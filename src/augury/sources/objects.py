@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
+from augury.core.arrays import Array
 from augury.core.bounds import MAX_TIME, MIN_TIME
 from augury.core.clock import Clock, check_time
 from augury.core.errors import DataError, brief, nearest
@@ -25,7 +26,6 @@ from augury.sources.history import History
 from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
-from augury.storage.column import Array
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
 _SHAPES = 256  # of objects that are worth a look each

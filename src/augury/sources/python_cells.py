@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, from_json
@@ -18,7 +19,7 @@ from augury.sources.types import (
     characters,
     value_of,
 )
-from augury.storage.column import Array, Coded, Column, column_of, values_of
+from augury.storage.column import Coded, Column, column_of, values_of
 
 _PLAIN = {int, float, str, bool, type(None)}
 

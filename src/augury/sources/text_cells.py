@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Attribute
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.model import Value
 from augury.sources.arrow_cells import ArrayCells, all_match, arrow_column, as_array, encoded, text_times, whole_numbers
@@ -22,7 +23,7 @@ from augury.sources.types import (
     from_text,
     read_as,
 )
-from augury.storage.column import Array, Coded, Column, spread, values_of
+from augury.storage.column import Coded, Column, spread, values_of
 
 
 class TextCells(ArrayCells):

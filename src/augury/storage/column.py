@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.model import MAX_INT, MIN_INT, Value
 from augury.storage.unique import unique_inverse
 
-Array: TypeAlias = Any  # a NumPy array
 Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
 
 

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Duration, Timestamp
-from augury.core.jit import Array, Kernel
+from augury.core.jit import Kernel
 from augury.core.model import (
     FLOAT_SEED,
     GOLDEN,
@@ -269,7 +270,8 @@ class Dictionary:
         if not (self.kind[ids[inside]] == _FLOAT).all():
             return None
         if inside.all():
-            return self.numbers[ids]
+            numbers: Array = self.numbers[ids]
+            return numbers
         rest = codes[~inside]
         if not (rest & 2).all() or not exact(rest >> 2):
             return None
@@ -287,7 +289,8 @@ class Dictionary:
 
     def is_float(self, numbers: Array) -> Array:
         """Which of the values of these numbers are floats that are not whole."""
-        return self.kind[numbers] == _FLOAT
+        is_float: Array = self.kind[numbers] == _FLOAT
+        return is_float
 
     def is_null(self, codes: Array) -> Array:
         """Whether each is null or has null inside."""
@@ -334,7 +337,8 @@ class Dictionary:
             for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
                 self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
             self._hashed = hi
-        return self._hashes[what, numbers]
+        hashes: Array = self._hashes[what, numbers]
+        return hashes
 
     @property
     def bytes(self) -> int:
@@ -459,19 +463,19 @@ def exact(values: Array) -> bool:
 _CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
 
 
-def mixed(h: Array, more: Array) -> Array:
+def mixed(h: Array | np.uint64, more: Array) -> Array:
     """`model.mix` of columns."""
     if Kernel.compiled:
-        found = np.full(len(more), h) if h.ndim == 0 else h.copy()
+        found: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
         mix(found, more, _CONSTANTS)
         return found
-    h = (h ^ more) + np.uint64(GOLDEN)
-    h ^= h >> np.uint64(30)
-    h *= np.uint64(MIX_1)
-    h ^= h >> np.uint64(27)
-    h *= np.uint64(MIX_2)
-    h ^= h >> np.uint64(31)
-    return h
+    hashes: Array = (h ^ more) + np.uint64(GOLDEN)
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(MIX_1)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(MIX_2)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
 
 
 def content_hashes(type: str, args: Sequence[Array], start: Array, end: Array) -> Array:

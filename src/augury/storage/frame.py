@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.dictionary import OPEN
 from augury.storage.table import END, LEFT, RANK, RIGHT, START, Table
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 
 _MANY = 1 << 12
 

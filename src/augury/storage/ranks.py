@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Value, order_key
 from augury.storage.dictionary import Dictionary, exact
 from augury.storage.unique import unique_inverse

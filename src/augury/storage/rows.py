@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.dictionary import Dictionary
 from augury.storage.guard import check_memory
 from augury.storage.kernels import tabling as k

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.kernels.ranges import (
     FIRST,
     ROOM,
@@ -140,7 +140,8 @@ class RunningTotals:
         there = np.where(edge == limit, here, here + step)
         one, other = self.slots[here], self.slots[there]
         same = (self.ends[here] == self.ends[there]) & (data[START, one] == data[START, other])
-        return same & (here != there)
+        differ: Array = same & (here != there)
+        return differ
 
     def _groups(self, rows: Array, table: Table, keys: Array) -> Array:
         index, found = self.index, np.empty(len(rows), np.int64)

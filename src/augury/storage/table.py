@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.storage.dictionary import Dictionary
 from augury.storage.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.guard import Guard, check_memory

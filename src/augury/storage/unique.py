@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 
 _DENSE = 16  # a table of flags is used where the range of numbers is at most so many times their count
 
@@ -60,7 +60,8 @@ def is_in(values: Array, among: Array | Sequence[int]) -> Array:
         flags = np.zeros(high - low + 1, bool)
         flags[among - low] = True
         inside = (values >= low) & (values <= high)
-        return inside & flags[np.where(inside, values, low) - low]
+        flagged: Array = inside & flags[np.where(inside, values, low) - low]
+        return flagged
     sorted_numbers = np.sort(among)
     position = np.minimum(np.searchsorted(sorted_numbers, values), len(sorted_numbers) - 1)
     mask: Array = sorted_numbers[position] == values

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.windows import Windowed, least_open
 from augury.planner.implied_bounds import Back
 from augury.storage.frame import View, frame_of, store
@@ -168,7 +168,8 @@ class Absence(Windowed):
         circuit, (left, right) = self.circuit, self.inputs
         mine, others = circuit.label_rows(left, rows, label), circuit.part_rows(right.table, absent)
         if mine is not None and others is not None:
-            return (mine[1] == others[1]) & (mine[0] is others[0])
+            same: Array = (mine[1] == others[1]) & (mine[0] is others[0])
+            return same
         pairs = zip(rows.tolist(), absent.tolist(), strict=True)
         found = [(circuit.label_parts(left, row, label), circuit.parts(right.table, other)) for row, other in pairs]
         return np.array([bool(own) and own == other for own, other in found], bool)

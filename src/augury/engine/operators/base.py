@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from augury.algebra.nodes import Node
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
-from augury.core.jit import Array
 from augury.core.model import Event
 from augury.engine.saved import check_numbers, require
 from augury.storage.frame import Frame, View

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence

@@ -11,8 +11,8 @@ import numpy as np
 from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
-from augury.core.jit import Array
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
@@ -221,8 +221,7 @@ class CollectOperator(Windowed):
             np.minimum.at(floor, owner, ends)
             floor[np.bincount(owner, minlength=len(rows)) < most] = _NEVER  # it has looked at all
             frame = self.selected(pairs)
-            enough = self.after(frame, rows, floor) >= last
-            done = enough | (floor == _NEVER)
+            done = (self.after(frame, rows, floor) >= last) | (floor == _NEVER)
             parts.append(frame.where(done[np.searchsorted(rows, frame.left)]))
             rows, most = rows[~done], 8 * most
         return joined_frames(parts) if parts else self.selected(np.empty((2, 0), np.int64))

@@ -11,8 +11,8 @@ import numpy as np
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import Value, order_key
 from augury.storage.conditions import Context
 from augury.storage.dictionary import NULL, exact
@@ -98,7 +98,8 @@ class MemberValues:
 
 def _fits(x: Array) -> Array:
     size = np.abs(x)
-    return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    fits: Array = (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    return fits
 
 
 def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping[Expr, MemberValues | None]) -> Found:
@@ -307,14 +308,16 @@ def _added(x: Array, starts: Array, counts: Array) -> Array | None:
         return None
     ends = np.r_[0, np.cumsum(x)] if int(np.abs(x).max()) * len(x) < _SAFE else None
     if ends is not None:
-        return ends[starts + counts] - ends[starts]
+        sums: Array = ends[starts + counts] - ends[starts]
+        return sums
     return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
 
 
 def to_even(added: Array, counts: Array) -> Array:
     """Quotients of integers, rounded; halves to what is even."""
     low, rest = added // counts, added % counts
-    return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
+    rounded: Array = low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
+    return rounded
 
 
 def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:

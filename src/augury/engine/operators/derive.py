@@ -10,9 +10,9 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.core.arrays import Array
 from augury.core.bounds import FAR, TIME_LIMIT
 from augury.core.clock import Timestamp
-from augury.core.jit import Array
 from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged

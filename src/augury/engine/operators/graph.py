@@ -12,8 +12,8 @@ from augury.algebra.nodes import Graph, Scan
 from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
 from augury.algebra.sparql_parser import read_pattern
 from augury.algebra.terms import Var
+from augury.core.arrays import Array
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import Iri
 from augury.engine.events import Events
 from augury.engine.operators.map import MapOperator

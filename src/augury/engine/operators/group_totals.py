@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.aggregates import ORDER_FREE
 from augury.algebra.nodes import Collect, Holds, Total, condition_labels
 from augury.algebra.terms import Aggregate, Build, Expr, Var, is_pair, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
 from augury.storage.conditions import named

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.saved import check_numbers, require, unragged
 from augury.storage.grouping import spread
 from augury.storage.table import grown

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
 from augury.planner.implied_bounds import BoundsFor
@@ -130,7 +130,8 @@ class JoinOperator(Pairing):
         given[START] = FAR // 2  # whatever has ended, however late it started
         fields = np.array([left.vars[v] for v in self.absent_keys], np.int64)
         found, _ = self._latest_starts(np.arange(len(rows)), given, fields)
-        return found <= left.table.data[END, rows]
+        above: Array = found <= left.table.data[END, rows]
+        return above
 
     def set_floors(self, rights: Array, floors: Array) -> None:
         table, data = self.inputs[1].table, self.inputs[1].table.data
@@ -195,7 +196,8 @@ class JoinOperator(Pairing):
             earliest = max(data.item(START, row) + reach.item(0), data.item(END, row) + reach.item(1))
             return rows if earliest <= self.latest[1 - side].before(limit) else NONE
         least = np.maximum(data[START, rows] + reach[0], data[END, rows] + reach[1])
-        return rows[least <= self.latest[1 - side].before(limit)]
+        near: Array = rows[least <= self.latest[1 - side].before(limit)]
+        return near
 
     def pairs(
         self, rows: Array, side: int, limit: int, most: int = -1, relation: JoinBounds | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require

@@ -8,7 +8,7 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Holds, Unfold, Unless, walk_condition
 from augury.algebra.terms import Expr
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.storage.dictionary import OPEN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.event_order import row_ranks, same_events
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator
 from augury.storage.table import Index, Table
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import RowGroups, WindowTotals
 from augury.engine.operators.held import Held
@@ -296,7 +296,7 @@ class Panes(Operator):
             return self.held_by.one(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
         some = self.held(self.line.last_begun(int(data[START, row])))
-        rows = np.concatenate([_NONE, *some])
+        rows: Array = np.concatenate([_NONE, *some])
         rows = rows[view.table.alive[rows].astype(bool)]
         for name in self.collect.by:
             if name in self.out.vars:

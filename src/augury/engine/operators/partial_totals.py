@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import View
 from augury.storage.grouping import ascending, in_groups, spread
@@ -146,7 +146,8 @@ class _Ranges:
     def of(self, column: Array, function: str) -> Array:
         if function not in ("min", "max"):
             sums = np.r_[0, np.cumsum(column)]
-            return sums[self.end] - sums[self.begin]
+            differences: Array = sums[self.end] - sums[self.begin]
+            return differences
         reduce, found = np.minimum if function == "min" else np.maximum, np.empty(len(self.begin), column.dtype)
         for level in range(int(self.level.max(initial=0)) + 1):
             mine = np.flatnonzero(self.level == level)

@@ -17,7 +17,7 @@ from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.column_totals import MemberValues, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
@@ -195,6 +195,7 @@ class RangeTotals:
                 hard |= ~fits
                 found[layout.limbs[expr]] = limbs
             if expr in layout.squares:
+                assert x is not None
                 squares, fits = squares_in_limbs(x, self.fraction)
                 hard |= ~fits
                 found[layout.squares[expr]] = squares
@@ -205,6 +206,7 @@ class RangeTotals:
                 hard |= (codes != yes) & (codes != no)
             for (by, greatest), number in layout.orders.items():
                 if by == expr:
+                    assert x is not None
                     keys, fits = ordered(x)
                     hard |= ~fits
                     found[layout.sums + number] = np.where(null, -(2**63), keys if greatest else ~keys)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra import nodes
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.range_totals import RangeTotals, adds_up

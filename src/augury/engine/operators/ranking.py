@@ -9,8 +9,8 @@ import numpy as np
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
-from augury.core.jit import Array
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
@@ -133,7 +133,8 @@ class Ranking(Operator):
             return rows
         at = count - 1 if self.top.ascending else len(rows) - count
         limit = np.partition(numbers, at)[at]
-        return rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
+        kept: Array = rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
+        return kept
 
     def ordered(self, rows: Array) -> list[tuple[int, OrderKey]]:
         """Rows in the order of the ranking, with what they are ordered by. What fails is reported when it comes, once."""

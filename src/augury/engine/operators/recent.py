@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
 from augury.planner.implied_bounds import JoinBounds

@@ -11,8 +11,8 @@ import numpy as np
 
 from augury.algebra.nodes import Rule
 from augury.algebra.terms import Var
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.bounds import FAR
-from augury.core.jit import Array
 from augury.engine.operators.pairing import Pairing
 from augury.planner.implied_bounds import Back
 from augury.storage.frame import Frame, View
@@ -95,7 +95,10 @@ def still_open(operator: Windowed, since: Mapping[int, int]) -> Array:
     """The rows in whose window something may still appear or vanish."""
     rows, found = operator.inputs
     data, n = rows.table.data, rows.table.n
-    return (data[rows.labels[operator.window][1], :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(bool)
+    recent: Array = (data[rows.labels[operator.window][1], :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(
+        bool
+    )
+    return recent
 
 
 def least_open(operator: Windowed, since: Mapping[int, int]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.saved.unsound import require
 from augury.storage.unique import unique
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 
 
 @Kernel

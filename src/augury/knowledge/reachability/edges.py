@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 from augury.knowledge.reachability.numbering import grown
 
 SOURCE, TARGET, NEXT, PREV, KIND = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in

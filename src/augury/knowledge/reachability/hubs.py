@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 BITS = 62  # of a word: no sign
 HUB_WORDS = 8_000_000  # how many words at most are spent on hubs, each way

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 LOOP, DEPTH, HEIGHT, LABELS = 0, 1, 2, 3  # of a component; a label is (rank, least rank in its tree, least rank of all)
 WIDTH = LABELS + 4 * 3

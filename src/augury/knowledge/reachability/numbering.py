@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, count_work
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, count_work
 from augury.storage.kernels.hashing import mixed
 
 
@@ -47,7 +48,7 @@ class Numbering:
     def known(self) -> Array:
         return self._known[: self.n]
 
-    def find(self, codes: Any) -> Array:
+    def find(self, codes: Array | Sequence[int]) -> Array:
         """The number of each code; -1 where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))
@@ -55,7 +56,7 @@ class Numbering:
         number(codes, self._table, self.n, self.known, ids)
         return ids
 
-    def add(self, codes: Any) -> Array:
+    def add(self, codes: Array | Sequence[int]) -> Array:
         """The number of each code, a new one where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))

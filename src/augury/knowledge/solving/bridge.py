@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.knowledge.nearby import near_by
 from augury.storage.conditions import Context, Report
 from augury.storage.dictionary import NULL, OPEN, Dictionary

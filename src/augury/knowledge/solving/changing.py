@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Value
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.solving.relation import FactRelation, RelationMark, encoded

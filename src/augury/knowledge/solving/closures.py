@@ -9,7 +9,8 @@ import numpy as np
 
 from augury.algebra.plan import Predicate
 from augury.algebra.transitive import transitive
-from augury.core.jit import Array, count_work
+from augury.core.arrays import Array
+from augury.core.jit import count_work
 from augury.knowledge.reachability import Reach
 from augury.knowledge.solving.materialise import MOST_ANSWERS
 from augury.knowledge.solving.solve import Mode, untouched

@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.knowledge.solving.solve import FAR, TooMany, untouched
 from augury.storage.rows import Distinct
 from augury.storage.unique import unique_counts

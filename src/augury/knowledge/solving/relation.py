@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.solving.timelines import Before, TimelineChange, Timelines
 from augury.storage.column import Coded, Column
@@ -233,7 +233,7 @@ class FactRelation:
 
     def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
-        times = None if self.since is None else (at, self.since, self.until)
+        times = None if self.since is None or self.until is None else (at, self.since, self.until)
         which, rows = self.rows.find(fields, asked, count, times=times)
         if self.timelines.used and len(rows):
             held = self.timelines.holding(rows, at[which], np.ones(len(rows), bool))

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.storage.grouping import spread
 from augury.storage.kernels import entries as k
 from augury.storage.table import capacity, grown

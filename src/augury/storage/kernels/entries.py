@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 MAKES_NO_ARRAYS = True
 TIME, MADE, ENDED, SAID, SAID_UNTIL, REACH = range(6)  # of an entry of a timeline

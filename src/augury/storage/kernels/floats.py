@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, NUMBER, mixed
 
 MAKES_NO_ARRAYS = True

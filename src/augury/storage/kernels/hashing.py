@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 MAKES_NO_ARRAYS = True
 # Hash tables have open addressing. A bucket holds a hash and a number, `hash << 32 | number`, so that a search passes by

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, MEMBER, NUMBER, find_group, key_hash
 
 MAKES_NO_ARRAYS = True

@@ -6,7 +6,8 @@ fractions. Numbers are finite, and neither so large nor so small that a product 
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 _SPLIT = 134217729.0  # 2^27 + 1: a float times it, and back, is its upper half
 _FEW = 24  # numbers that are sorted by insertion

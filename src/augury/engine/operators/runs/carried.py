@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels import sums
 from augury.engine.operators.runs.kernels.sums import carry

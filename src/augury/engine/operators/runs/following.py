@@ -11,8 +11,9 @@ import numpy as np
 from augury.algebra.nodes import Run, RunResult, condition_labels
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array, Kernel
+from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
@@ -203,7 +204,8 @@ class MomentEdges(Operator):
         first, n = int(new[0]), self.moments.out.table.n
         late = np.zeros(n - first, np.uint8)
         lies_before(first, n, self.moments.index.after, late)
-        return late[new - first].astype(bool)
+        flags: Array = late[new - first].astype(bool)
+        return flags
 
     # Edges
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, conditions, walk
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
@@ -377,7 +377,8 @@ class Greedy(MomentEdges):
     # What a row is made of
 
     def path(self, row: int) -> Array:
-        return self._members(self.of_row[row])[0]
+        members: Array = self._members(self.of_row[row])[0]
+        return members
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.moments.out.table)]

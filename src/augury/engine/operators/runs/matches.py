@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult
 from augury.algebra.run_terms import in_turn, outer_variables, run_variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import MapOperator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.saved import check_numbers
 from augury.storage.frame import View
@@ -122,7 +122,8 @@ class Moments(Operator):
         """The row of an input that moments are, or -1."""
         data, ports = self.out.table.data, len(self.among)
         if port >= ports:
-            return data[self.row_fields[port - ports], moments]
+            values: Array = data[self.row_fields[port - ports], moments]
+            return values
         return np.where(data[LEFT, moments] == port, data[RIGHT, moments], -1)
 
     def _stand(self, ports: Array, rows: Array) -> Array:

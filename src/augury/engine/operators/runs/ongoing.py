@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.moment_edges import neighbours, soonest
 from augury.storage.table import END, LEFT, RIGHT, START

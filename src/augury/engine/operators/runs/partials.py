@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Run, RunResult
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, MomentEdges
@@ -115,7 +115,8 @@ class Partials(MomentEdges):
         table = self.out.table
         parents = unique(table.data[LEFT, np.concatenate(gone)])
         parents = parents[parents >= 0]
-        return parents[table.alive[parents].astype(bool)]
+        alive: Array = parents[table.alive[parents].astype(bool)]
+        return alive
 
     # Growing
 

@@ -20,7 +20,7 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of, outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
 from augury.algebra.terms import labels as labels_of
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
 from augury.storage.dictionary import NULL, OPEN
@@ -95,7 +95,8 @@ class Sight:
 
     def rows(self, part: int, moments: Array) -> Array:
         """The rows of a part that moments are."""
-        return self.moments.out.table.data[self.moments.row_fields[part], moments]
+        values: Array = self.moments.out.table.data[self.moments.row_fields[part], moments]
+        return values
 
     def frame(
         self, at: Mapping[int, Array], end: Array, own: int | None = None, only: set[str] | None = None

@@ -6,7 +6,8 @@ state alone, so that the best way on from it is found once for all matches that 
 
 from __future__ import annotations
 
-from augury.core.jit import Array, helper
+from augury.core.arrays import Array
+from augury.core.jit import helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, OUT, TO
 from augury.storage.fields import END, START
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, FROM, INTO
 from augury.engine.operators.runs.kernels.best_matches import (
     P_AT,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 
 MAKES_NO_ARRAYS = True
 # What is kept of an aggregate: how many values it has; their sum, of ones, of 2^-62 and of 2^-124, or the code of the best
