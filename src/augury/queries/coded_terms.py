@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.arrays import Array
+from augury.core.arrays import Array, Codes, Integers
 from augury.core.errors import RunError
 from augury.graphs.graph_texts import EventTriples
 from augury.graphs.rdf_terms import UNBOUND, Terms
@@ -34,7 +34,7 @@ class CodedTerms:
             self._others = (terms, others)
         return triples.renumbered(others)
 
-    def numbers(self, codes: Array) -> Array:
+    def numbers(self, codes: Codes) -> Array:
         """The numbers of the terms that codes stand for."""
         if len(codes) and not (codes & 1).all():
             raise RunError("a value is no RDF term")
@@ -48,7 +48,7 @@ class CodedTerms:
             found = self._numbers[places]
         return found
 
-    def codes(self, numbers: Array) -> Array:
+    def codes(self, numbers: Integers) -> Codes:
         """The codes of terms."""
         self._codes = _room(self._codes, len(self.terms))
         new = unique(numbers[(numbers != UNBOUND) & (self._codes[numbers] == _UNKNOWN)])
@@ -61,7 +61,7 @@ class CodedTerms:
             self._numbers[places] = new
         return np.where(numbers == UNBOUND, NULL, self._codes[numbers])
 
-    def values(self, numbers: Array) -> Array:
+    def values(self, numbers: Integers) -> Array:
         """The codes of the values that terms stand for."""
         self._values = _room(self._values, len(self.terms))
         new = unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])

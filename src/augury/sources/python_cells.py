@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.core.arrays import Array
+from augury.core.arrays import RowIds, Times
 from augury.core.clock import Clock
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, from_json
@@ -33,7 +33,7 @@ class PlainCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> Cells:
+    def some(self, rows: RowIds) -> Cells:
         column = self._column
         if isinstance(column, np.ndarray) or set(map(type, column.values)) <= {str, type(None)}:
             return ColumnCells(column[rows])
@@ -49,7 +49,7 @@ class PlainCells(Cells):
     def plain(self) -> Column:
         return self._column
 
-    def times(self, clock: Clock) -> Array:
+    def times(self, clock: Clock) -> Times:
         kinds = set(map(type, self.values))
         if kinds == {str}:
             try:
@@ -73,7 +73,7 @@ class ColumnCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> ColumnCells:
+    def some(self, rows: RowIds) -> ColumnCells:
         return ColumnCells(self.values[rows])
 
     def cell(self, row: int) -> Any:

@@ -33,7 +33,7 @@ from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.algebra.window_lengths import measure, time_points
-from augury.core.arrays import Array
+from augury.core.arrays import Array, Codes, Times
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import DataError, RunError
@@ -365,7 +365,7 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
-    def encode_times(self, times: Array, unit: str) -> Array:
+    def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
         self.durations = self.durations or unit == "d"
         return self.dictionary.encode_times(times, unit)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.core.arrays import Array
+from augury.core.arrays import Array, Times
 from augury.core.jit import helper
 from augury.knowledge.reachability.condense import both_ways, condense, groups, topological
 from augury.knowledge.reachability.hubs import hubs_of
@@ -27,8 +27,8 @@ class ReachabilityIndex(NamedTuple):
     spans: Array
     up: bool
     unique: bool
-    start: Array
-    ends: Array
+    start: Times
+    ends: Times
     hubs: Array
 
 
