@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError
-from augury.core.jit import Array
 from augury.core.model import Event, HistoryItem, OrderKey, Revocation
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events

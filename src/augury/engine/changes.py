@@ -11,8 +11,8 @@ import numpy as np
 
 from augury import sinks
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array, RowIds
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Change, Event
 from augury.engine.found import FoundAnswers
 from augury.engine.trace import StepCache, Traces
@@ -214,7 +214,7 @@ class TypeAnswers:
         """An answer that was taken back and given again has not changed."""
         table = self.events.out.table
 
-        def contents(rows: Array) -> list[bytes]:
+        def contents(rows: RowIds) -> list[bytes]:
             fields = [table.data[START, rows], table.data[END, rows]]
             fields += [table.dictionary.canonical(table.data[f, rows]) for f in table.codes]
             return [row.tobytes() for row in np.stack(fields, axis=1)]
@@ -228,7 +228,7 @@ class TypeAnswers:
         kept[alike[same]] = False
         return np.array(sorted(before.values()), np.int64), new[kept]
 
-    def standing(self) -> Array:
+    def standing(self) -> RowIds:
         """The rows that have been given and stand."""
         table = self.events.out.table
         n = min(table.n, len(self.shown))
@@ -261,7 +261,7 @@ class TypeAnswers:
         self.shown[table.n :] = 0
         self._wait(self.unshown(), table.data[END])
 
-    def _wait(self, rows: Array, due: Array) -> None:
+    def _wait(self, rows: RowIds, due: Array) -> None:
         """Just these wait, each for its time."""
         self.waiting = [(int(due[row]), row) for row in rows.tolist()]
         heapq.heapify(self.waiting)

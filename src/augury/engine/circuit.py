@@ -32,10 +32,10 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, cut
-from augury.core.jit import Array
 from augury.core.model import Event, Fact
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
@@ -137,7 +137,7 @@ class Circuit:
         self.extend(plan)
         self.settle()
 
-    def lasting(self, start: Array, end: Array) -> None:
+    def lasting(self, start: Times, end: Times) -> None:
         """Inputs come. One that is longer than all were, when the past was forgotten, may need what is gone."""
         lengths = end - start
         if self.begins is not None and bool((early := start <= self.begins).any()):
@@ -324,7 +324,7 @@ class Circuit:
             return self.parts(view.table, row)
         return self.label_parts(self.sources[id(view.table)][where], int(view.table.data[LEFT + where, row]), label)
 
-    def label_rows(self, view: View, rows: Array, label: str) -> tuple[Table, Array] | None:
+    def label_rows(self, view: View, rows: RowIds, label: str) -> tuple[Table, Array] | None:
         """The same for many rows, where all have one event behind the label: its table, and its rows."""
         where = view.named.get(label)
         if where is None or (rows < 0).any():
@@ -333,7 +333,7 @@ class Circuit:
             return self.part_rows(view.table, rows)
         return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
 
-    def part_rows(self, table: Table, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
         """The events that rows are made of, where each is made of one: their table, and their rows."""
         return None if (rows < 0).any() else self.makers[id(table)].part_rows(rows)
 

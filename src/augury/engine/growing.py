@@ -59,8 +59,8 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
     given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    for rows in (*changes.gone.parts, *changes.given.parts, *given):
-        rows.keep()
+    for answers in (*changes.gone.parts, *changes.given.parts, *given):
+        answers.keep()
     circuit.remove(label)
     session.program, session.arrivals.plan = program, program.plan
     session.answers = [one for one in session.answers if one not in leaving]

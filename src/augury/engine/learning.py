@@ -10,9 +10,9 @@ import numpy as np
 
 from augury.algebra.place import reading
 from augury.algebra.plan import static_calls
+from augury.core.arrays import RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError, nearest
-from augury.core.jit import Array
 from augury.engine.arrivals import Arrived
 from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit
@@ -143,6 +143,6 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
         target.out.table.kill(dead)
 
 
-def _contents(answers: TypeAnswers, rows: Array) -> list[tuple[Any, ...]]:
+def _contents(answers: TypeAnswers, rows: RowIds) -> list[tuple[Any, ...]]:
     circuit, table = answers.events.circuit, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Literal
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.compiled import Compiled, check_clock
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, UnusableError, nearest, too_deep
-from augury.core.jit import Array, count_work
+from augury.core.jit import count_work
 from augury.core.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Arrived, SessionFrontier

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import AuguryError, SnapshotError
-from augury.core.jit import Array
 from augury.core.limits import Limits
 from augury.core.model import Event, Revocation
 from augury.engine import growing

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import RowIds
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Event
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
@@ -55,7 +55,7 @@ def _inputs(circuit: Circuit) -> Iterator[Lane]:
             yield Lane(type[0], "event", data[START, :n].copy(), data[END, :n].copy(), gone, _maker(circuit, table))
 
 
-def _lane(circuit: Circuit, name: str, table: Table, rows: Array) -> Lane:
+def _lane(circuit: Circuit, name: str, table: Table, rows: RowIds) -> Lane:
     start, end = table.data[START, : table.n], table.data[END, : table.n]
     make = _maker(circuit, table)
     return Lane(name, "derived", start, end, np.zeros(table.n, bool), make).some(rows)

@@ -11,9 +11,9 @@ import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
 from augury.algebra.sparql_parser import read_expression
+from augury.core.arrays import Array
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import Iri, Value
 from augury.graphs.evaluate import TermExpressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples

@@ -33,10 +33,10 @@ from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.algebra.window_lengths import measure, time_points
+from augury.core.arrays import Array, Codes, Times
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import DataError, RunError
-from augury.core.jit import Array
 from augury.core.model import Value, from_json
 from augury.storage.dictionary import OPEN, Dictionary, exact
 from augury.storage.frame import Frame, joined_frames
@@ -289,7 +289,8 @@ class Context:
             tests = [t for a in expr.args if (t := self._truth(a, frame)) is not None]
             if len(tests) < len(expr.args):
                 return None
-            return (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+            truth: Array = (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+            return truth
         found = self._coded(expr, frame)
         if found is None:
             found = self._vectorised(expr, frame)
@@ -305,7 +306,8 @@ class Context:
                 return None
             dictionary = self.dictionary
             same = dictionary.canonical(x) == dictionary.canonical(y)
-            return (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
+            truth: Array = (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
+            return truth
         one, other = self.vector(left, frame), self.vector(right, frame)
         pair = self._alike(one, other)
         if pair is None:
@@ -363,7 +365,7 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
-    def encode_times(self, times: Array, unit: str) -> Array:
+    def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
         self.durations = self.durations or unit == "d"
         return self.dictionary.encode_times(times, unit)

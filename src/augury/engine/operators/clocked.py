@@ -9,9 +9,9 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.plan import INPUT
+from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.engine.saved.forms import is_time

@@ -12,8 +12,8 @@ from augury.algebra.nodes import Graph, Scan
 from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
 from augury.algebra.sparql_parser import read_pattern
 from augury.algebra.terms import Var
+from augury.core.arrays import Array, RowIds
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import Iri
 from augury.engine.events import Events
 from augury.engine.operators.map import MapOperator
@@ -42,7 +42,7 @@ class GraphTexts:
     def forget(self) -> None:
         self._last = None
 
-    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
+    def triples(self, rows: RowIds, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
         """The triples of the events of some rows: those that were read last, or read anew."""
         last = self._last
         if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):
