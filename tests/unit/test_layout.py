@@ -6,6 +6,7 @@ import ast
 import re
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -107,6 +108,38 @@ def test_what_tells_nodes_apart_names_all_of_them() -> None:
                 used = {_class_of(p) for case in found.cases for p in ast.walk(case.pattern)}
                 if len(used & NODES) > 1 or len(used & CONDITIONS) > 1:
                     assert "assert_never" in ast.unparse(found.cases[-1]), f"{path}:{found.lineno}"
+
+
+def test_no_ladder_of_isinstance_tells_nodes_apart() -> None:
+    """Two `if isinstance(node, …)` in a row miss a new node; `match` with `assert_never`, or `algebra/kinds.py`, does not."""
+    ladders = []
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).as_posix() == "algebra/nodes.py":
+            continue
+        for node in ast.walk(_tree(path)):
+            for statements in (getattr(node, "body", None), getattr(node, "orelse", None)):
+                if isinstance(statements, list):
+                    tested = [_tested_node(test) for statement in statements for test in _tests(statement)]
+                    ladders += [f"{path}: {a}" for a, b in pairwise(tested) if a and a == b]
+    assert ladders == []
+
+
+def _tests(statement: ast.AST) -> list[ast.expr | None]:
+    """The tests of an `if` with its `elif`s; None for another statement."""
+    if not isinstance(statement, ast.If):
+        return [None]
+    below = statement.orelse
+    return [statement.test, *(_tests(below[0]) if len(below) == 1 and isinstance(below[0], ast.If) else [])]
+
+
+def _tested_node(test: ast.expr | None) -> str:
+    """What a test asks the class of, where that is a class of nodes or conditions."""
+    for call in ast.walk(test) if test is not None else ():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
+            names = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(call.args[1])}
+            if names & (NODES | CONDITIONS):
+                return ast.unparse(call.args[0])
+    return ""
 
 
 def _class_of(pattern: ast.AST) -> str:

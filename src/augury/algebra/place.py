@@ -223,13 +223,21 @@ def _sink_span(condition: n.Spans, node: n.Node) -> n.Node:
     if len(here) < 2 and not (len(condition.labels) == len(here) == 1):
         return node
     part = replace(condition, labels=here)
-    if isinstance(node, n.Join):
-        left, right = _sink_span(condition, node.left), _sink_span(condition, node.right)
-        whole = any(set(here) <= n.bound_labels(side) for side in (node.left, node.right))
-        return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
-    if isinstance(node, n.Within | n.Select) and set(here) <= n.bound_labels(node.input):
-        return replace(node, input=_sink_span(condition, node.input))
-    return sink_into_run(part, node) if isinstance(node, n.Run) else _add(part, node)
+    match node:
+        case n.Join():
+            left, right = _sink_span(condition, node.left), _sink_span(condition, node.right)
+            whole = any(set(here) <= n.bound_labels(side) for side in (node.left, node.right))
+            return replace(node, left=left, right=right, where=node.where if whole else (*node.where, part))
+        case n.Within() | n.Select() if set(here) <= n.bound_labels(node.input):
+            return replace(node, input=_sink_span(condition, node.input))
+        case n.Run():
+            return sink_into_run(part, node)
+        case n.Within() | n.Select() | n.Scan() | n.Instant() | n.Every() | n.Label() | n.Either() | n.Repeat():
+            return _add(part, node)
+        case n.Graph() | n.Unfold():
+            return _add(part, node)
+        case _:
+            assert_never(node)
 
 
 def _push_window(node: n.Node, length: int) -> n.Node:

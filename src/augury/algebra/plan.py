@@ -9,7 +9,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
-from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, made_type, walk_condition
+from augury.algebra.kinds import atoms_in
+from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, made_type
 from augury.algebra.scalar import Function
 from augury.core.errors import NOWHERE, Span
 
@@ -115,7 +116,7 @@ def static_atoms(plan: Plan) -> Iterator[tuple[Holds | Unless, Rule | None]]:
     """Every call of a static predicate, with the event rule it stands in."""
     where = [(condition, rule) for rule in plan.rules for condition in rule.conditions]
     for condition, rule in [*where, *((condition, None) for clause in plan.clauses for condition in clause.body)]:
-        yield from ((part, rule) for part in walk_condition(condition) if isinstance(part, Holds | Unless))
+        yield from ((part, rule) for part in atoms_in(condition))
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:

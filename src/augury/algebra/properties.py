@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.graph_queries import GraphQuery, Sliding, Tumbling
+from augury.algebra.kinds import inner_absences, keeps_some_matches, of_kind
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate, once_a_plan
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
@@ -89,7 +91,7 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
         reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
         before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
-        runs = [x for rule in stratum.rules for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
+        runs = [x for rule in stratum.rules for x in n.walk(rule.body) if keeps_some_matches(x)]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
@@ -193,25 +195,31 @@ def interval_table(rule: n.Rule, tick: int | None = None) -> tuple[Bounds[Point]
 def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterator[Memory]:
     table, keep = builder.table, partial(_keep, builder)
     for node in n.walk(body):
-        if isinstance(node, n.Join):
-            left, right = builder.interval(node.left), builder.interval(node.right)
-            if (left, "e") not in table.points or (right, "e") not in table.points:
-                yield from _inner_memories(node, builder)
-                continue
-            yield from _of_sides(node, builder)
-            if node.absent is not None:
-                yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
-        elif isinstance(node, n.Repeat):
-            yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
-        elif isinstance(node, n.Run):
-            name = builder.interval(node)
-            known = (name, "e") in table.points
-            yield Memory("RUN", "parts", keep((name, "e"), (name, "s")) if known else None, node.span)
-        for condition in n.conditions(node):
-            if isinstance(condition, n.NoneInside):
-                row = builder.interval(node)
-                yield Memory("WHILE NOT", "waiting", keep((condition.window, "e"), (row, "e")), condition.span)
-                yield Memory("WHILE NOT", "absent", keep((row, "e"), (condition.window, "s")), condition.span)
+        match node:
+            case n.Join():
+                left, right = builder.interval(node.left), builder.interval(node.right)
+                if (left, "e") not in table.points or (right, "e") not in table.points:
+                    yield from _inner_memories(node, builder)
+                    continue
+                yield from _of_sides(node, builder)
+                if node.absent is not None:
+                    yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
+            case n.Repeat():
+                yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
+            case n.Run():
+                name = builder.interval(node)
+                length = keep((name, "e"), (name, "s")) if (name, "e") in table.points else None
+                yield Memory("RUN", "parts", length, node.span)
+            case n.Scan() | n.Instant() | n.Every() | n.Label() | n.Select() | n.Within():
+                pass  # they keep no rows
+            case n.Either() | n.Graph() | n.Unfold():
+                pass
+            case _:
+                assert_never(node)
+        for absence in inner_absences(n.conditions(node)):
+            row = builder.interval(node)
+            yield Memory("WHILE NOT", "waiting", keep((absence.window, "e"), (row, "e")), absence.span)
+            yield Memory("WHILE NOT", "absent", keep((row, "e"), (absence.window, "s")), absence.span)
     for collect in rule.collects:
         if collect.window is not None:
             yield Memory("COLLECT", "waiting", keep((collect.window, "e"), (whole, "e")), collect.span)
@@ -249,13 +257,12 @@ def _keep(builder: Timing, x: Point, y: Point) -> int | None:
 def _settling(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
     for node in n.walk(body):
-        if isinstance(node, n.Run) and node.which != "ALL":
+        if keeps_some_matches(node):
             yield f"{node.which}: when no other match with the same first event can come"
-        if isinstance(node, n.Join) and node.absent is not None:
+        elif isinstance(node, n.Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
-        for condition in n.conditions(node):
-            if isinstance(condition, n.NoneInside):
-                yield f"while {condition.window}: at end({condition.window}) = {_end_of(body, condition.window)}"
+        for absence in inner_absences(n.conditions(node)):
+            yield f"while {absence.window}: at end({absence.window}) = {_end_of(body, absence.window)}"
 
 
 def _end_of(body: n.Node, window: str) -> str:
@@ -277,12 +284,19 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
     """The variables that every event of the rule carries as an argument of its own, equal ones taken as one."""
     same, shared = key_classes(rule), list[Iterable[str]]()
     for node in rule.nodes:
-        if isinstance(node, n.Scan):
-            shared.append(a.name for a in node.args if isinstance(a, Var))
-        elif isinstance(node, n.Join) and node.policy.per:
-            shared.append(node.policy.per)  # the choice is made for each of its values, whatever else the events share
-        elif isinstance(node, n.Run):
-            shared.append(node.key)  # what follows what is decided for each key
+        match node:
+            case n.Scan():
+                shared.append(a.name for a in node.args if isinstance(a, Var))
+            case n.Join() if node.policy.per:
+                shared.append(node.policy.per)  # the policy chooses for each of its values, whatever else is shared
+            case n.Run():
+                shared.append(node.key)  # which event follows which is decided for each key
+            case n.Join() | n.Instant() | n.Every() | n.Label() | n.Select() | n.Within() | n.Either() | n.Repeat():
+                pass
+            case n.Graph() | n.Unfold():
+                pass
+            case _:
+                assert_never(node)
     if rule.collects:
         # What is collected is split by what the rule's row has, and by what makes groups.
         shared.append(n.bound_vars(rule.body).union(*(other.by for other in rule.collects)))
@@ -292,7 +306,7 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
         # Equal events are one, with the least of their keys: they are made where the key is an argument of the head.
         shared.append(v.name for v in rule.args if isinstance(v, Var))
         shared.append(rule.at_most.per)
-    if not any(isinstance(node, n.Scan) for node in rule.nodes):
+    if not of_kind(rule.nodes, n.Scan):
         return ()
     return tuple(sorted(set.intersection(*({same(v) for v in names} for names in shared))))
 

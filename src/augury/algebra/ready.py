@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from augury.algebra.kinds import inner_absences, is_equation, positive_atoms, relative_labels
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
@@ -28,17 +29,17 @@ def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition
     waits = any(isinstance(c, Relative) and not isinstance(c.length, int) for c in left)
     while left:
         # A window whose length is data may come after the fact that says it, and what asks for the window after that.
-        pending = {c.label for c in left if isinstance(c, Relative)} if waits else set()
+        pending = relative_labels(left) if waits else set()
         ready = (c for c in left if is_ready(c, known) and not (waits and condition_labels(c) & pending))
         chosen = next(ready, None)
         if chosen is None:
             # A static predicate may bind what it is not given; the first one in the text goes ahead.
-            chosen = next((c for c in left if isinstance(c, Holds)), left[0])
+            chosen = next(iter(positive_atoms(left)), left[0])
         left.remove(chosen)
         order.append(chosen)
         known |= binds(chosen, known)
     # What must be absent may depend on all that the others bind, so it comes last.
-    return order + [c for c in where if isinstance(c, NoneInside)]
+    return order + inner_absences(where)
 
 
 def is_ready(condition: Condition, bound: set[str]) -> bool:
@@ -65,5 +66,5 @@ def _binder(expr: object) -> bool:
 
 def binds(condition: Condition, bound: set[str]) -> set[str]:
     """The variables that a condition binds where `bound` is bound already."""
-    equation = isinstance(condition, Compare) and condition.op == "=" and is_ready(condition, bound)
+    equation = is_equation(condition) and is_ready(condition, bound)
     return condition_vars(condition) - bound if equation or isinstance(condition, Holds) else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.clock_windows import Windows
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars, walk
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
@@ -53,7 +54,7 @@ def just_windows(rule: Rule) -> Windows | None:
 
 def makes_windows(rule: Rule) -> bool:
     """Whether a rule has windows by the clock that are there with or without anything in them."""
-    return just_windows(rule) is None and any(isinstance(node, Every) for node in walk(rule.body))
+    return just_windows(rule) is None and bool(of_kind(walk(rule.body), Every))
 
 
 def uses_place(rule: Rule, expr: Expr) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from augury.algebra.nodes import Compare, Condition, Run, RunPart, bound_vars, condition_labels, mapped_condition
+from augury.algebra.kinds import is_equation
+from augury.algebra.nodes import Condition, Run, RunPart, bound_vars, condition_labels, mapped_condition
 from augury.algebra.relations import Contradiction, Limit
 from augury.algebra.run_terms import asked_of
 from augury.algebra.terms import Expr, Moment, Prev, Var, mapped_term, variables
@@ -74,7 +75,7 @@ def _asked(part: RunPart, again: bool) -> Iterator[Condition]:
     """The conditions of an iteration, of its label and the one before; computed variables are written out."""
     computed = {}
     for condition in part.where:
-        if isinstance(condition, Compare) and condition.op == "=":
+        if is_equation(condition):
             for side, value in ((condition.left, condition.right), (condition.right, condition.left)):
                 if isinstance(side, Var) and side.name not in bound_vars(part.input):
                     computed[side.name] = value

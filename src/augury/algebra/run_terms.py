@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from augury.algebra.kinds import inner_absences, positive_atoms
 from augury.algebra.nodes import (
     Condition,
-    Holds,
     NoneInside,
     Run,
     RunResult,
@@ -65,11 +65,11 @@ def in_turn(where: tuple[Condition, ...], run: Run, bound: set[str]) -> list[Con
     while left:
         results = {r.name for r in run.results if outer_variables(r, run) <= known}
         ready = (c for c in left if is_ready(c, known | results))
-        chosen = next(ready, None) or next((c for c in left if isinstance(c, Holds)), left[0])
+        chosen = next(ready, None) or next(iter(positive_atoms(left)), left[0])
         left.remove(chosen)
         order.append(chosen)
         known |= binds(chosen, known | results)
-    return order + [c for c in where if isinstance(c, NoneInside)]
+    return order + inner_absences(where)
 
 
 def bound_at_the_end(run: Run) -> set[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import chooses, keeps_some_matches, of_kind
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
 from augury.algebra.rule_terms import makes_windows
@@ -298,7 +299,7 @@ def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
     same = key_classes(rule)
     for key in correlation_key(rule):
         reads: _Keys = {}
-        for scan in (node for node in nodes if isinstance(node, n.Scan)):
+        for scan in of_kind(nodes, n.Scan):
             at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
             reads[scan.predicate] = reads.get(scan.predicate, at) & at
         if reads and all(reads.values()):
@@ -310,7 +311,7 @@ def _chooses_instants(node: n.Node) -> bool:
     """Whether a policy chooses among pairs with a time point, which has no key."""
     if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.per:
         return False
-    return any(isinstance(part, n.Instant) for part in n.walk(node))
+    return bool(of_kind(n.walk(node), n.Instant))
 
 
 def _reason(rule: n.Rule) -> str:
@@ -337,9 +338,7 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
         for node in rule.nodes:
-            if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):
-                return False
-            if isinstance(node, n.Join | n.Repeat) and node.policy != n.UNRESTRICTED:
+            if isinstance(node, n.Instant) or keeps_some_matches(node) or chooses(node):
                 return False
     return True
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import atoms_in
 from augury.algebra.plan import Plan, Predicate, once_a_plan, static_calls
 from augury.core.errors import Span
 
@@ -40,18 +41,32 @@ def edges(rule: n.Rule) -> list[Edge]:
     for node in n.walk(rule.body):
         if not n.inputs(node):
             add(node, "positive", node.span)
-        if isinstance(node, n.Join) and node.absent is not None:
-            add(node.absent, "between", node.span)
-        if isinstance(node, n.Repeat) and node.consecutive:
-            add(node.input, "between", node.span)
-        if isinstance(node, n.Run):
-            for pattern, kind in _looked_at(node):
-                add(pattern, kind, node.span)
+        match node:
+            case n.Join():
+                if node.absent is not None:
+                    add(node.absent, "between", node.span)
+            case n.Repeat():
+                if node.consecutive:
+                    add(node.input, "between", node.span)
+            case n.Run():
+                for pattern, kind in _looked_at(node):
+                    add(pattern, kind, node.span)
+            case n.Scan() | n.Instant() | n.Every() | n.Label() | n.Select() | n.Within():
+                pass
+            case n.Either() | n.Graph() | n.Unfold():
+                pass
+            case _:
+                assert_never(node)
         for condition in n.conditions(node):
-            if isinstance(condition, n.NoneInside):
-                add(condition.pattern, "negation", condition.span, condition.window)
-            elif isinstance(condition, n.Relative):
-                add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
+            match condition:
+                case n.NoneInside():
+                    add(condition.pattern, "negation", condition.span, condition.window)
+                case n.Relative():
+                    add(_labelled(rule.body, condition.anchor), "temporal", condition.span)
+                case n.Compare() | n.Holds() | n.Unless() | n.AnyOf() | n.Relates() | n.Spans():
+                    pass
+                case _:
+                    assert_never(condition)
     for collect in rule.collects:
         add(collect.pattern, "grouping", collect.span, collect.window)
     return found
@@ -221,8 +236,7 @@ def static_reads(clauses: Iterable[n.Clause]) -> dict[Predicate, dict[Predicate,
 
 def calls(condition: n.Condition) -> list[tuple[Predicate, bool]]:
     """The static predicates that a condition asks for, and whether under negation."""
-    asked = (part for part in n.walk_condition(condition) if isinstance(part, n.Holds | n.Unless))
-    return [(part.predicate, isinstance(part, n.Unless)) for part in asked]
+    return [(part.predicate, isinstance(part, n.Unless)) for part in atoms_in(condition)]
 
 
 def static_calls_of(condition: n.Condition) -> set[Predicate]:
@@ -232,7 +246,7 @@ def static_calls_of(condition: n.Condition) -> set[Predicate]:
 
 def asks_before(condition: n.Condition) -> bool:
     """Whether a condition asks how facts were just before."""
-    return any(part.was for part in n.walk_condition(condition) if isinstance(part, n.Holds | n.Unless))
+    return any(part.was for part in atoms_in(condition))
 
 
 def recursive_parts(node: n.Node, inside: Iterable[Predicate]) -> bool:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
+from augury.algebra.kinds import relative_labels
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment, mapped_term, show
@@ -213,7 +214,7 @@ class Timing:
         for length in node.windows:
             self._window(name, length, node.span)
         where = n.conditions(node)
-        firm |= {c.label for c in where if isinstance(c, n.Relative)}
+        firm |= relative_labels(where)
         self.add_where(c for c in where if n.condition_labels(c) <= firm)
         return name
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from augury.algebra.kinds import positive_atoms
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
@@ -36,7 +37,7 @@ def closure_of(predicate: Predicate, clauses: Sequence[Clause]) -> str | None:
 def _steps(clause: Clause, names: set[str], own: str) -> bool:
     """Whether a clause goes from its first argument to its second over one variable between."""
     ends = _variables(clause.args)
-    calls = [c for c in clause.body if isinstance(c, Holds) and c.name in names and len(c.args) == 2]
+    calls = [c for c in positive_atoms(clause.body) if c.name in names and len(c.args) == 2]
     ways = [_variables(c.args) for c in calls]
     if len(calls) != 2 or ends is None or ends[0] == ends[1] or not any(c.name == own for c in calls):
         return False

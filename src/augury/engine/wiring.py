@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from augury.algebra.clock_windows import Windows, refuse_clock
+from augury.algebra.kinds import may_bind, relative_labels
 from augury.algebra.nodes import (
     AnyOf,
-    Compare,
     Condition,
     Either,
     Every,
@@ -580,26 +580,32 @@ def reads_text_alone(node: Graph, plan: Plan) -> bool:
 
 def possible_vars(node: Node) -> set[str]:
     """The variables that some row of the pattern binds."""
-    if isinstance(node, Scan | Graph):
-        return bound_vars(node)
-    if isinstance(node, Run):
-        return run_variables(node)
-    found = {v for part in inputs(node) for v in possible_vars(part)}
-    if isinstance(node, Unfold):
-        return found | set(node.binds)
-    for condition in conditions(node):
-        if isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "="):
-            found |= condition_vars(condition)
-    return found
+    below = {v for part in inputs(node) for v in possible_vars(part)}
+    match node:
+        case Scan() | Graph():
+            return bound_vars(node)
+        case Run():
+            return run_variables(node)
+        case Unfold():
+            return below | set(node.binds)
+        case Instant() | Every() | Label() | Select() | Within() | Join() | Either() | Repeat():
+            return below.union(*(condition_vars(c) for c in conditions(node) if may_bind(c)))
+        case _:
+            assert_never(node)
 
 
 def possible_labels(node: Node) -> set[str]:
-    found = {c.label for c in conditions(node) if isinstance(c, Relative)}
-    if isinstance(node, Label):
-        found.add(node.label)
-    if isinstance(node, Run):
-        return found | run_labels(node)
-    return found.union(*(possible_labels(part) for part in inputs(node)))
+    """The labels of which some row of the pattern has the interval."""
+    relative = relative_labels(conditions(node))
+    match node:
+        case Run():
+            return relative | run_labels(node)
+        case Label():
+            return relative | {node.label} | possible_labels(node.input)
+        case Scan() | Graph() | Unfold() | Instant() | Every() | Select() | Within() | Join() | Either() | Repeat():
+            return relative.union(*(possible_labels(part) for part in inputs(node)))
+        case _:
+            assert_never(node)
 
 
 def repeated(node: Repeat) -> Node:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import chooses
 from augury.algebra.plan import Plan
 
 
@@ -20,7 +21,7 @@ def join_order(plan: Plan) -> Plan:
 
 
 def _ordered(rule: n.Rule) -> n.Rule:
-    if any(isinstance(part, n.Join | n.Repeat) and part.policy != n.UNRESTRICTED for part in n.walk_all(rule.body)):
+    if any(chooses(part) for part in n.walk_all(rule.body)):
         return rule
     return replace(rule, body=_chain(rule.body, ()))
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from augury.algebra.nodes import UNRESTRICTED, Compare, Join, Node, Repeat, Rule, Run, Scan, Select, walk, walk_all
+from augury.algebra.kinds import chooses
+from augury.algebra.nodes import Compare, Node, Repeat, Rule, Run, Scan, Select, walk, walk_all
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import Apply, Const, Expr, Var
 
@@ -54,7 +55,7 @@ def _whole(expr: Expr) -> int | None:
 
 def _scans(rule: Rule) -> Iterator[tuple[Scan, bool]]:
     """The scans of a rule, and whether each is read positively and without a choice."""
-    free = all(not (isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED) for n in walk_all(rule.body))
+    free = not any(chooses(n) for n in walk_all(rule.body))
     positive = {id(n) for n in walk(rule.body)}
     consecutive = any(isinstance(n, Run) or (isinstance(n, Repeat) and n.consecutive) for n in walk(rule.body))
     patterns: list[tuple[Node, bool]] = [(rule.body, free and not consecutive)]

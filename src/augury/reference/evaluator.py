@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from augury.algebra.kinds import chooses
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import UNRESTRICTED, Join, Repeat, walk_all
+from augury.algebra.nodes import walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -162,7 +163,7 @@ class _Answer:
             if any(e.reads in self.stratum.types and e.kind != "positive" for e in edges(rule)):
                 return False
             for node in walk_all(rule.body):
-                if isinstance(node, Join | Repeat) and node.policy != UNRESTRICTED:
+                if chooses(node):
                     return False
         return True
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import keeps_some_matches
 from augury.algebra.matching import agree
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import event_lengths
@@ -52,7 +53,7 @@ class Finality:
             read = [self.since.get(t, self.frontier + 1) for t in reads.get(type, ()) if t not in stratum.types]
             since = limit = min(read, default=self.frontier + 1)
             for rule in stratum.rules:
-                runs = [x for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
+                runs = [x for x in n.walk(rule.body) if keeps_some_matches(x)]
                 if rule.predicate == type and runs:
                     matches = list(self._open_matches(world, runs[0]))
                     self.open[rule.label] = {tuple(e.id for e in match.events) for match in matches}

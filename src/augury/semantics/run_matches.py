@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from augury.algebra.kinds import positive_atoms
 from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import (
     PAST_END,
     Condition,
-    Holds,
     Link,
     NoneInside,
     Run,
@@ -296,7 +296,7 @@ class RunEvaluator:
         known = row.binding.keys() | {name for name in self.result_of if self._may_compute(name, row, match)}
         ready = [c for c in where if self._is_ready(c, known, row)]
         tests = [c for c in ready if is_ready(c, set(known)) and not isinstance(c, NoneInside)]
-        facts = [c for c in ready if isinstance(c, Holds)]
+        facts = positive_atoms(ready)
         return next(iter([*tests, *facts, *ready]), None)
 
     def _is_ready(self, condition: Condition, known: Set[str], row: Row) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.graph_queries import stream_type
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Graph, Scan, walk, walk_all
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.sparql_algebra import Literal, TripleNeeds, needs
@@ -124,7 +125,7 @@ def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
     nodes = (node for rule in plan.rules for pattern in rule.patterns for node in walk_all(pattern))
     for node in nodes:
         if isinstance(node, Graph):
-            asked += [(scan.type, node.pattern) for scan in walk(node) if isinstance(scan, Scan)]
+            asked += [(scan.type, node.pattern) for scan in of_kind(walk(node), Scan)]
     for type, pattern in asked:
         found[type] = found.get(type, TripleNeeds()) | needs(read_pattern(pattern))
     return found

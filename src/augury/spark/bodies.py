@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from augury.algebra.kinds import atoms_in, is_equation
 from augury.algebra.nodes import Clause, Compare, Holds, Unless, condition_vars
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Expr, Var, variables
@@ -68,7 +69,7 @@ def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | Non
                     found[arg.name] = common_kind(found.get(arg.name), kind)
     for _ in clause.body:  # as often as one variable may be bound by another
         for condition in clause.body:
-            if isinstance(condition, Compare) and condition.op == "=":
+            if is_equation(condition):
                 for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                     if isinstance(side, Var):
                         found[side.name] = common_kind(found.get(side.name), _kind(other, found))
@@ -115,9 +116,9 @@ class ClauseJoins:
                     raise NotJoined("a rule compares a duration with a number")
                 if condition.op in _ORDER:
                     comparable(F.lit(0), left, F.lit(0), right)
-            elif isinstance(condition, Holds | Unless):
-                for arg in condition.args:
-                    _kind(arg, known)
+        for atom in (atom for condition in self.clause.body for atom in atoms_in(condition)):
+            for arg in atom.args:
+                _kind(arg, known)
 
     def answers(self, read: Callable[[int, Predicate], FactFrame], first: int | None = None) -> DataFrame:
         """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""

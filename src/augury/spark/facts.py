@@ -12,22 +12,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from augury.algebra.kinds import chooses
 from augury.algebra.nodes import (
-    UNRESTRICTED,
+    Either,
+    Every,
+    Graph,
     Holds,
+    Instant,
     Join,
     Label,
     Node,
     Repeat,
     Rule,
+    Run,
     Scan,
     Select,
+    Unfold,
     Within,
     bound_vars,
     conditions,
@@ -333,7 +339,7 @@ def _first_use(
 ) -> tuple[Select, Holds, Scan] | None:
     """A condition on a predicate, and a scan that every answer has and that binds what it asks with."""
     nodes = [n for p in rule.patterns for n in walk_all(p)]
-    if rule.collects or any(isinstance(n, Join | Repeat) and n.policy != UNRESTRICTED for n in nodes):
+    if rule.collects or any(chooses(n) for n in nodes):
         return None
     for node in walk(rule.body):
         for condition in conditions(node):
@@ -353,11 +359,16 @@ def _first_use(
 
 def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
-    if isinstance(node, Scan):
-        yield node
-    elif isinstance(node, Label | Select | Within | Join):
-        for part in inputs(node):
-            yield from _sure(part)
+    match node:
+        case Scan():
+            yield node
+        case Label() | Select() | Within() | Join():
+            for part in inputs(node):
+                yield from _sure(part)
+        case Instant() | Every() | Either() | Repeat() | Graph() | Unfold() | Run():
+            pass
+        case _:
+            assert_never(node)
 
 
 def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: str) -> tuple[Rule, _FactUse] | None:

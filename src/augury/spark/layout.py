@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
     AnyOf,
     Compare,
@@ -149,14 +150,14 @@ class _KindScope:
         self.bound: dict[str, list[Expr]] = {}
         patterns = rule.patterns
         everywhere = [n for p in patterns for n in walk_all(p)]
-        for scan in (n for p in patterns for n in walk(p) if isinstance(n, Scan)):
+        for scan in (n for p in patterns for n in of_kind(walk(p), Scan)):
             for i, arg in enumerate(scan.args):
                 kind = known[scan.type, len(scan.args)][i]
                 if isinstance(arg, Var):
                     self.vars[arg.name] = common_kind(self.vars.get(arg.name), kind)
                 elif isinstance(arg, Build):
                     self._open(arg)
-        for run in (n for n in everywhere if isinstance(n, Run)):
+        for run in of_kind(everywhere, Run):
             self.bound |= {result.name: [result.aggregate] for result in run.results}
         self.bound |= {name: [aggregate] for name, aggregate in rule.totals.items()}
         if rule.top is not None and rule.top.place is not None:

@@ -65,11 +65,15 @@ class MissWording:
 
     def missing(self, node: n.Scan | n.Instant | n.Every, world: Nearby) -> str:
         asked = f" {self.stretch(*world.interval)}" if world.interval else ""
-        if isinstance(node, n.Instant):
-            return f"the time {show(node.time)} is not{asked}"
-        if isinstance(node, n.Every):
-            return f"no window of `{node.windows.text}` has ended{asked}"
-        type = node.predicate
+        match node:
+            case n.Instant():
+                return f"the time {show(node.time)} is not{asked}"
+            case n.Every():
+                return f"no window of `{node.windows.text}` has ended{asked}"
+            case n.Scan():
+                type = node.predicate
+            case _:
+                assert_never(node)
         there = world.events.get(type)
         detected = " was detected" if type in self.plan.derived else ""
         if there or detected:
@@ -115,15 +119,22 @@ class MissWording:
         return f"{name} used up {self.events(both[1 - later])} with {self.events(used)}"
 
     def condition(self, condition: n.Condition, row: Row, world: Nearby) -> str:
-        if isinstance(condition, n.NoneInside):
-            window = self.stretch(*row.labels[condition.window][:2])
-            return f"{self.blocked(world.within(condition, row))}, inside {condition.window} {window}"
-        if isinstance(condition, n.Spans):
-            named = [row.labels[label] for label in condition.labels]
-            return self.too_long(show_condition(condition), min(i.start for i in named), max(i.end for i in named))
         at = ""
-        if world.static.timed and isinstance(condition, n.Holds | n.Unless):
-            at = f" {'just before' if condition.was else 'at'} {self.clock.show(row.asked_at(condition) + condition.was)}"
+        match condition:
+            case n.NoneInside():
+                window = self.stretch(*row.labels[condition.window][:2])
+                return f"{self.blocked(world.within(condition, row))}, inside {condition.window} {window}"
+            case n.Spans():
+                named = [row.labels[label] for label in condition.labels]
+                return self.too_long(show_condition(condition), min(i.start for i in named), max(i.end for i in named))
+            case n.Holds() | n.Unless():
+                if world.static.timed:
+                    time = self.clock.show(row.asked_at(condition) + condition.was)
+                    at = f" {'just before' if condition.was else 'at'} {time}"
+            case n.Compare() | n.AnyOf() | n.Relates() | n.Relative():
+                pass
+            case _:
+                assert_never(condition)
         return f"`{show_condition(condition)}`: {self.values(condition, row)}{at}"
 
     def values(self, condition: n.Condition, row: Row) -> str:

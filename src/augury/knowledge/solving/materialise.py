@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Clause, Holds
+from augury.algebra.kinds import positive_atoms
+from augury.algebra.nodes import Clause
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
 from augury.core.arrays import Codes
@@ -74,7 +75,7 @@ class Materialised:
         return self._sizes[predicate]
 
     def _joined_size(self, clause: Clause) -> int | None:
-        calls = [c for c in clause.body if isinstance(c, Holds)]
+        calls = positive_atoms(clause.body)
         if not calls or len(calls) > 2 or any((c.name, len(c.args)) in self.knowledge.clauses for c in calls):
             return None
         tables = [r for c in calls if (r := self.knowledge.relations.get((c.name, len(c.args)))) is not None]

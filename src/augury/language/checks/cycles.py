@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import of_kind
 from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import interval_table
@@ -71,7 +72,7 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
     if found is None:
         return False
     table, _, whole = found
-    labels = {node.label for node in n.walk(place(edge.rule.body)) if isinstance(node, n.Label)}
+    labels = {node.label for node in of_kind(n.walk(place(edge.rule.body)), n.Label)}
     return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
 
 

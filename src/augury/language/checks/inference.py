@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
+    AnyOf,
     Clause,
     Compare,
     Condition,
     Holds,
+    NoneInside,
+    Relates,
     Relative,
     Rule,
     Run,
     Scan,
+    Spans,
     Unless,
     conditions,
     walk_condition,
@@ -120,10 +126,10 @@ class _Types:
     def _rule(self, rule: Rule) -> None:
         scope = ("rule", rule.label)
         for node in rule.nodes:
-            if isinstance(node, Scan):
-                self._atom("event", node.type, node.args, scope)
-            if isinstance(node, Run):
-                self._aggregates({result.name: result.aggregate for result in node.results}, scope)
+            for scan in of_kind([node], Scan):
+                self._atom("event", scan.type, scan.args, scope)
+            for run in of_kind([node], Run):
+                self._aggregates({result.name: result.aggregate for result in run.results}, scope)
             self._where(conditions(node), scope)
         self._aggregates(rule.totals, scope)
         self._where(rule.beside, scope)
@@ -189,12 +195,18 @@ class _Types:
 
     def _where(self, where: Iterable[Condition], scope: tuple[str, str]) -> None:
         for condition in (part for whole in where for part in walk_condition(whole)):
-            if isinstance(condition, Holds | Unless):
-                self._atom("static", condition.name, condition.args, scope)
-            elif isinstance(condition, Compare):
-                self._compare(condition, scope)
-            elif isinstance(condition, Relative) and not isinstance(condition.length, int):
-                self._window_length(condition, condition.length, scope)
+            match condition:
+                case Holds() | Unless():
+                    self._atom("static", condition.name, condition.args, scope)
+                case Compare():
+                    self._compare(condition, scope)
+                case Relative():
+                    if not isinstance(condition.length, int):
+                        self._window_length(condition, condition.length, scope)
+                case AnyOf() | Relates() | Spans() | NoneInside():
+                    pass
+                case _:
+                    assert_never(condition)
 
     def _compare(self, condition: Compare, scope: tuple[str, str]) -> None:
         left, right = self._kinds(condition.left, scope), self._kinds(condition.right, scope)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import assert_never
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import is_equation, of_kind
 from augury.algebra.place import binds, is_ready, ready_order
 from augury.algebra.plan import Plan
 from augury.algebra.run_terms import part_variables
@@ -28,11 +30,11 @@ def terms_of(condition: n.Condition) -> Iterator[Expr]:
 
 def _terms_in(pattern: n.Node) -> Iterator[Expr]:
     for node in n.written(pattern):
-        if isinstance(node, n.Run):
-            yield from (result.aggregate for result in node.results)
-            yield from (Var(name) for name in node.key)  # PER (S) is a use of S
-        if isinstance(node, n.Scan):
-            yield from node.args
+        for run in of_kind([node], n.Run):
+            yield from (result.aggregate for result in run.results)
+            yield from (Var(name) for name in run.key)  # PER (S) is a use of S
+        for scan in of_kind([node], n.Scan):
+            yield from scan.args
         for condition in n.conditions(node):
             if not isinstance(condition, n.NoneInside):
                 yield from terms_of(condition)
@@ -115,11 +117,11 @@ class _RuleScope:
                 else {v for p in n.inputs(node) for v in n.bound_vars(p)}
             )
             self._pattern(absent, around, n.bound_labels(node))
-        if isinstance(node, n.Run):
-            self._run(node)
-        if isinstance(node, n.Select):
-            self._conditions(node.where, n.bound_vars(node.input) | (outer or set()))
-            self._labels(node.where, n.bound_labels(node) | (labels or set()))
+        for run in of_kind([node], n.Run):
+            self._run(run)
+        for select in of_kind([node], n.Select):
+            self._conditions(select.where, n.bound_vars(select.input) | (outer or set()))
+            self._labels(select.where, n.bound_labels(select) | (labels or set()))
 
     def _run(self, run: n.Run) -> None:
         """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
@@ -157,16 +159,21 @@ class _RuleScope:
         for condition in ready_order(where, known):
             if not is_ready(condition, known) and not isinstance(condition, n.Holds):
                 place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
-                if isinstance(condition, n.Compare) and condition.op == "=":
+                if is_equation(condition):
                     missing = self._missing_of_equation(condition, known)
                 else:
                     missing = n.condition_vars(condition) - known
                 for name in sorted(missing):
                     self._unbound(name, place, list(terms_of(condition)))
-            if isinstance(condition, n.Holds):
-                known |= binds(condition, known)
-            elif not isinstance(condition, n.NoneInside):
-                known |= n.condition_vars(condition)
+            match condition:
+                case n.Holds():
+                    known |= binds(condition, known)
+                case n.Compare() | n.Unless() | n.AnyOf() | n.Relates() | n.Spans() | n.Relative():
+                    known |= n.condition_vars(condition)
+                case n.NoneInside():
+                    pass
+                case _:
+                    assert_never(condition)
         return known
 
     def _missing_of_equation(self, condition: n.Compare, known: set[str]) -> set[str]:

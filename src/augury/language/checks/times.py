@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Either, Relative, Rule, Run, RunPart, Scan, Select, conditions, scans, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
@@ -17,7 +18,7 @@ from augury.language.checks.arity import head_of
 def check_times(plan: Plan, findings: Findings) -> None:
     by_label = all_properties(plan)
     for rule in plan.rules:
-        for run in (node for node in walk(rule.body) if isinstance(node, Run)):
+        for run in of_kind(walk(rule.body), Run):
             _check_ending(run, plan.tick or 1, findings)
         _check_throttle(rule, findings)
         found = by_label[rule.label]
@@ -117,5 +118,5 @@ def _written(reason: Reason) -> str:
 
 
 def _in_branch(rule: Rule, reasons: tuple[Reason, ...]) -> bool:
-    sides = [side for node in walk(rule.body) if isinstance(node, Either) for side in (node.left, node.right)]
+    sides = [side for node in of_kind(walk(rule.body), Either) for side in (node.left, node.right)]
     return any(all(reason.span in side.span for reason in reasons) for side in sides)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from augury.algebra.nodes import AnyOf, Clause, Compare, Condition, Holds, Unless, condition_vars, mapped_condition
+from augury.algebra.kinds import may_bind
+from augury.algebra.nodes import AnyOf, Clause, Condition, Unless, condition_vars, mapped_condition
 from augury.algebra.terms import Expr, Var, Wild, mapped_term, variables
 
 
@@ -76,4 +77,4 @@ def _binds_for_others(condition: AnyOf, clause: Clause, rest: tuple[Condition, .
 
 
 def _may_bind(condition: Condition) -> bool:
-    return isinstance(condition, Holds) or (isinstance(condition, Compare) and condition.op == "=")
+    return may_bind(condition)

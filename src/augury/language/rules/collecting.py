@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import inner_absences, is_equation, positive_atoms
 from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
@@ -86,8 +87,8 @@ class CollectReader:
     def _named_totals(self) -> set[str]:
         """The variables that conditions on groups bind."""
         inner = {v for draft in self.drafts for v in draft.own} | self.outer
-        bound = {v for c in self.conditions if isinstance(c, n.Holds) for v in n.condition_vars(c)}
-        found = {v for c in self.having if isinstance(c, n.Compare) and c.op == "=" for v in used_plainly(c)}
+        bound = {v for c in positive_atoms(self.conditions) for v in n.condition_vars(c)}
+        found = {v for c in self.having if is_equation(c) for v in used_plainly(c)}
         return found - inner - bound
 
     def _bind_beside(self, draft: CollectDraft) -> None:
@@ -106,7 +107,7 @@ class CollectReader:
 
     def _share(self) -> None:
         """Conditions on what only the collected have filter them; the others filter the rule's rows."""
-        absent = {v for c in self.conditions if isinstance(c, n.NoneInside) for v in n.condition_vars(c)}
+        absent = {v for c in inner_absences(self.conditions) for v in n.condition_vars(c)}
         changed = True
         while changed:
             changed = False

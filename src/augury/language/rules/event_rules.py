@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.algebra import nodes as n
+from augury.algebra.kinds import inner_absences, is_equation
 from augury.algebra.terms import Const, Expr, Var, labels, plain_variables
 from augury.algebra.window_lengths import bound_of
 from augury.core.clock import SECOND, Duration
@@ -169,9 +170,7 @@ class EventRuleReader:
             return
         others = [p for p in body.patterns if p is not THE_RUN]
         choice = self.statement.choice
-        beside = (
-            others or body.relatives or body.collects or [c for c in body.conditions if isinstance(c, n.NoneInside)]
-        )
+        beside = others or body.relatives or body.collects or inner_absences(body.conditions)
         if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
             message = "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions"
             hint = "give the run a rule of its own, and use its event here"
@@ -186,7 +185,7 @@ class EventRuleReader:
                 message = f"the condition is on the whole run, which {choice.which} chooses first"
                 hint = "give the run a window, or use the times of its parts: `last(end(u)) - start(a)`"
                 self.findings.add("E240", message, condition.span, hint=hint)
-        run.check_others([*others, *(c.pattern for c in body.conditions if isinstance(c, n.NoneInside))])
+        run.check_others([*others, *(c.pattern for c in inner_absences(body.conditions))])
         for relative in body.relatives:
             run.check_anchor(relative)
         node = run.node()
@@ -307,7 +306,7 @@ class EventRuleReader:
         late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
         first = [c for c in body.conditions if c not in late]
         while first:
-            equations = [c for c in late if isinstance(c, n.Compare) and c.op == "="]
+            equations = [c for c in late if is_equation(c)]
             computed = {v for c in equations for v in n.condition_vars(c)} - bound
             more = [c for c in first if n.condition_vars(c) & computed]
             if not more:

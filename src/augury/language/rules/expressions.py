@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never, cast
 
 from augury.algebra.aggregates import pair
+from augury.algebra.kinds import positive_atoms
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.plan import Query
 from augury.algebra.regular import RegularExpressionError, check_pattern
@@ -410,7 +411,7 @@ class ExpressionReader:
         found = self._atom(node.atom)
         if any(not isinstance(c, Holds) for c in found):
             return self._no_condition("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
-        return [replace(c, was=True, span=node.span) for c in found if isinstance(c, Holds)]
+        return [replace(c, was=True, span=node.span) for c in positive_atoms(found)]
 
     def _atom(self, node: s.CallTerm | s.BareName, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""
