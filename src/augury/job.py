@@ -33,7 +33,7 @@ from augury.terminal import say, warn, working
 
 def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
     """The functions and aggregates that Python files make with `augury.function` and `augury.aggregate`."""
-    found: list[Function | AggregateFunction] = []
+    result: list[Function | AggregateFunction] = []
     for path in paths:
         if not Path(path).is_file():
             raise DataError("no such file", path)
@@ -48,8 +48,8 @@ def load_functions(paths: Iterable[str]) -> list[Function | AggregateFunction]:
         new = [v for v in vars(module).values() if isinstance(v, Function | AggregateFunction)]
         if not new:
             raise DataError("registers nothing", path, "decorate a function with @augury.function or @augury.aggregate")
-        found += new
-    return found
+        result += new
+    return result
 
 
 def check_registered(plan: Plan) -> None:
@@ -97,9 +97,9 @@ class Job:
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
         with working(f"replaying {len(self.history):,} events"):
-            found = self.execution(engine).replay(self.history, self.time("--until", until))
-        self.late += found.late
-        return found
+            result = self.execution(engine).replay(self.history, self.time("--until", until))
+        self.late += result.late
+        return result
 
     def execution(self, engine: str) -> EngineChoice:
         return EngineChoice(engine, self.task.program, self.clock, self.facts, self.graphs, self.settings)
@@ -186,8 +186,8 @@ class InputFollower:
     def counts(self) -> Counts:
         """What became of all that came."""
         session, malformed = self.session, len(self.skipped.problems) - self._wrong_facts
-        rest = (session.repeated, session.late_count, len(session.rejected))
-        return Counts(self.events + malformed, session.accepted, *rest, malformed)
+        remaining = (session.repeated, session.late_count, len(session.rejected))
+        return Counts(self.events + malformed, session.accepted, *remaining, malformed)
 
 
 def unread(plan: Plan, types: Collection[str]) -> list[str]:

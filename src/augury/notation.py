@@ -39,11 +39,11 @@ def read_fact(atom: str, written: str, prefixes: Mapping[str, str], form: str) -
     """An atom as a static rule without a body; where it is none, `written` is quoted and `form` said."""
     findings = Findings()
     declared = "".join(f"prefix {name}: <{iri}>. " for name, iri in prefixes.items() if name)
-    found = translate(read(Source("", f"{declared}{atom}."), findings), findings).clauses
-    if findings.errors or len(found) != 1 or found[0].body:
+    result = translate(read(Source("", f"{declared}{atom}."), findings), findings).clauses
+    if findings.errors or len(result) != 1 or result[0].body:
         detail = findings.errors[0].message if findings.errors else f"write it as {form}"
         raise DataError(f"not an event: {written!r}; {detail}")
-    return found[0]
+    return result[0]
 
 
 def _ground(expr: Expr, text: str) -> Value:
@@ -66,17 +66,17 @@ def read_event(
     revoke = _REVOKE.fullmatch(text)
     if revoke:
         return Revocation(revoke["id"], _time(revoke["known"], clock) if revoke["known"] else None)
-    found = _EVENT.fullmatch(text)
-    if found is None:
+    match = _EVENT.fullmatch(text)
+    if match is None:
         raise DataError(f"not an event: {text!r}", hint="write it as `wind('l1', 12.5) @ 3` or `… @ [1, 3]`")
-    type, args = read_atom(found["atom"], prefixes)
-    time = found["time"]
+    type, args = read_atom(match["atom"], prefixes)
+    time = match["time"]
     if time.startswith("["):
         start, end = (_time(part, clock) for part in time[1:-1].split(",", 1))
     else:
         start = end = _time(time, clock)
-    known = _time(found["known"], clock) if found["known"] else None
-    return Event(type, args, start, end, found["id"] or "", known=known)
+    known = _time(match["known"], clock) if match["known"] else None
+    return Event(type, args, start, end, match["id"] or "", known=known)
 
 
 def _graph_event(found: re.Match[str], clock: Clock, prefixes: Mapping[str, str], streams: Mapping[str, str]) -> Event:

@@ -141,4 +141,4 @@ def compile(
     its own folder and those below it, and of the folders in `include_from`.
     """
     listed = [program] if isinstance(program, str | Path) or not isinstance(program, Sequence) else program
-    return Program.of([source_of(one, name, language) for one in listed], functions, facts, policy, include_from)
+    return Program.of([source_of(item, name, language) for item in listed], functions, facts, policy, include_from)

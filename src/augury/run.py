@@ -132,13 +132,13 @@ class Result(sinks.Tabular):
         is the name of a place in `places`: `{"s1": (13.4, 52.5)}`, longitude first. `types` are those to draw.
         """
         plan = self.program.plan
-        found = []
+        result = []
         for lane in self._scene([]).only(types, None, None).lanes:
             events = [lane.event(row) for row in range(len(lane)) if not lane.gone[row]]
             arity = len(events[0].args) if events else 0
             names = [name.lower() for name in attribute_names(plan, (lane.name, arity))]
-            found.append(located(lane.name, lane.kind, events, names, places or {}))
-        return draw_map(found, title)
+            result.append(located(lane.name, lane.kind, events, names, places or {}))
+        return draw_map(result, title)
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}{self.timeline()._repr_html_()}"

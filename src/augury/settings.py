@@ -49,14 +49,14 @@ class Settings:
         """Settings as a user writes them: durations as text, such as `10 min`, and limits as a mapping."""
         tick = program.plan.tick
         read = {name: _READ[name](value, tick) if name in _READ else value for name, value in written.items()}
-        found = Settings(**read)
-        _one_of("clock", found.clock, (None, *get_args(Kind)))
-        _one_of("time unit", found.time_unit, (None, *TIME_UNITS))
-        if found.zone is not None:
-            time_zone(found.zone)
-        _one_of("emission", found.emit, get_args(Emit))
-        _one_of("way with wrong rows", found.on_error, get_args(OnError))
-        return found
+        result = Settings(**read)
+        _one_of("clock", result.clock, (None, *get_args(Kind)))
+        _one_of("time unit", result.time_unit, (None, *TIME_UNITS))
+        if result.zone is not None:
+            time_zone(result.zone)
+        _one_of("emission", result.emit, get_args(Emit))
+        _one_of("way with wrong rows", result.on_error, get_args(OnError))
+        return result
 
     def clock_of(self, program: Compiled, first_time: object) -> Clock:
         """The clock of a run, whose first time is `first_time`."""

@@ -83,10 +83,10 @@ class Case:
 
     def prefixes(self, program: Program) -> Mapping[str, str]:
         """The prefixes of the program and its queries."""
-        found = dict(program.plan.prefixes)
+        result = dict(program.plan.prefixes)
         for text in self.queries.values():
-            found.update(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", text, re.IGNORECASE))
-        return found
+            result.update(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", text, re.IGNORECASE))
+        return result
 
     def read(self, line: str, program: Program, clock: Clock) -> HistoryItem:
         """An event of the case; a graph event may name its stream as a query does."""

@@ -81,7 +81,7 @@ def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Ans
     recursive = {p for group in components(clauses, reads) if recurs(group, reads) for p in group}
     closures = transitive(clauses)
     changing = reading(plan, {name for name, _ in plan.made})
-    found: list[Answering] = []
+    answerings: list[Answering] = []
     for predicate, asked in sorted(modes.items()):
         if predicate[0] in plan.queries:
             how = "a query, asked once; then looked up"
@@ -97,8 +97,8 @@ def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Ans
             how += "; all at once where its facts are few, or its calls many"
         if predicate[0] in changing:
             how += "; changes with events"
-        found.append(Answering(predicate, tuple(sorted(asked, reverse=True)), how))
-    return found
+        answerings.append(Answering(predicate, tuple(sorted(asked, reverse=True)), how))
+    return answerings
 
 
 def _places(modes: Sequence[Mode]) -> str:

@@ -225,10 +225,10 @@ def readings(items: tuple[Item, ...]) -> tuple[StepSequence, ...]:
 
     A match of the sequence is a match of one of them.
     """
-    found: list[StepSequence] = [StepSequence(())]
+    step_sequences: list[StepSequence] = [StepSequence(())]
     for number, item in enumerate(items):
-        found = [further for reading in found for further in _with(reading, number, item)]
-    return tuple(found)
+        step_sequences = [further for reading in step_sequences for further in _with(reading, number, item)]
+    return tuple(step_sequences)
 
 
 def _with(reading: StepSequence, number: int, item: Item) -> Iterator[StepSequence]:

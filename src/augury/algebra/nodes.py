@@ -747,11 +747,11 @@ def _bound_by(where: tuple[Condition, ...]) -> set[str]:
 
 def bound_labels(node: Node) -> set[str]:
     """The labels whose intervals every row has."""
-    found = {node.label} if isinstance(node, Label) else set()
-    found |= {c.label for c in conditions(node) if isinstance(c, Relative)}
+    result = {node.label} if isinstance(node, Label) else set()
+    result |= {c.label for c in conditions(node) if isinstance(c, Relative)}
     if isinstance(node, Run):
-        return found.union(*(bound_labels(part.input) for part in node.parts if not (part.repeats or part.optional)))
-    return found.union(*(bound_labels(part) for part in inputs(node)))
+        return result.union(*(bound_labels(part.input) for part in node.parts if not (part.repeats or part.optional)))
+    return result.union(*(bound_labels(part) for part in inputs(node)))
 
 
 def event_types(node: Node) -> set[tuple[str, int]]:

@@ -62,17 +62,17 @@ class Plan:
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
         """The rules of each derived type, in the order of the text; a given one, and what a query derives, may have none."""
-        found: dict[Predicate, list[Rule]] = {type: [] for type in self.given}
-        found.update({query.predicate: [] for query in self.graph_queries})
+        result: dict[Predicate, list[Rule]] = {type: [] for type in self.given}
+        result.update({query.predicate: [] for query in self.graph_queries})
         for rule in self.rules:
-            found.setdefault(rule.predicate, []).append(rule)
-        return {type: tuple(rules) for type, rules in found.items()}
+            result.setdefault(rule.predicate, []).append(rule)
+        return {type: tuple(rules) for type, rules in result.items()}
 
     @cached_property
     def made(self) -> dict[Predicate, tuple[Predicate, Predicate]]:
         """The static predicates whose facts rules make of events: the types of the events that make and that end them."""
-        found = {(rule.makes, len(rule.args)) for rule in self.rules if rule.makes}
-        return {(n, k): ((made_type(n, "fact"), k), (made_type(n, "no fact"), k)) for n, k in sorted(found)}
+        result = {(rule.makes, len(rule.args)) for rule in self.rules if rule.makes}
+        return {(n, k): ((made_type(n, "fact"), k), (made_type(n, "no fact"), k)) for n, k in sorted(result)}
 
     @cached_property
     def makers(self) -> dict[str, str]:

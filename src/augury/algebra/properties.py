@@ -83,21 +83,21 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
     Whether there is an answer at t is decided by what ends by t, but for runs that choose: a longer match may follow. Within
     a window w all rivals of a match have ended w after its start. What reads such events waits for them.
     """
-    found: dict[Predicate, int | None] = {}
+    result: dict[Predicate, int | None] = {}
     reads: dict[Predicate, set[Predicate]] = {}
     for edge in [e for rule in plan.rules for e in edges(rule)] + fact_edges(plan):
         reads.setdefault(edge.head, set()).add(edge.reads)
     for query in plan.graph_queries:
         reads.setdefault(query.predicate, set()).update(query.reads)
     for stratum in strata(plan):
-        before = [found.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
+        before = [result.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
         runs = [x for rule in stratum.rules for x in n.walk(rule.body) if keeps_some_matches(x)]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
-        found.update(dict.fromkeys(stratum.types, late))
-    return found
+        result.update(dict.fromkeys(stratum.types, late))
+    return result
 
 
 def query_delay(query: GraphQuery) -> int:
@@ -120,16 +120,16 @@ def event_lengths(plan: Plan, longest: int) -> Lengths:
 
 
 def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properties]:
-    found: dict[str, Properties] = {}
+    result: dict[str, Properties] = {}
     for stratum in strata(plan):
         lengths.update(dict.fromkeys(stratum.types))
         for rule in stratum.rules:
-            found[rule.label] = properties(rule, plan.tick, lengths)
+            result[rule.label] = properties(rule, plan.tick, lengths)
         for type in stratum.types:
-            bounds = [found[rule.label].longest for rule in stratum.rules if rule.predicate == type]
+            bounds = [result[rule.label].longest for rule in stratum.rules if rule.predicate == type]
             bounds += [plan.given[type]] if type in plan.given else []
             lengths[type] = None if None in bounds else max((b for b in bounds if b is not None), default=None)
-    return found
+    return result
 
 
 def properties(rule: n.Rule, tick: int | None = None, lengths: Lengths | None = None) -> Properties:

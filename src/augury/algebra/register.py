@@ -110,13 +110,13 @@ def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
     """The name by which rules call something from Python."""
     if not callable(call):
         raise RunError(f"{call!r} is not a Python function", hint=f"decorate a function with @augury.{what}")
-    found = getattr(call, "__name__", type(call).__name__) if name is None else name
-    if not re.fullmatch(r"[^\W\d_A-Z]\w*", str(found)):
+    result = getattr(call, "__name__", type(call).__name__) if name is None else name
+    if not re.fullmatch(r"[^\W\d_A-Z]\w*", str(result)):
         raise RunError(
-            f"rules cannot call a{'n' if what[0] in 'aeiou' else ''} {what} `{found}`",
+            f"rules cannot call a{'n' if what[0] in 'aeiou' else ''} {what} `{result}`",
             hint='a name begins with a small letter; give one with name="…"',
         )
-    return str(found)
+    return str(result)
 
 
 def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | None) -> list[inspect.Parameter]:
@@ -127,14 +127,14 @@ def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | Non
         if given is None:
             raise RunError(f"Python does not tell the parameters of {where}", hint=_GIVE_TYPES) from None
         return []
-    found: list[inspect.Parameter] = []
+    result: list[inspect.Parameter] = []
     for p in signature.parameters.values():
         if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD:
-            found.append(p)
+            result.append(p)
         elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
             hint = f"give `{p.name}` a default, or move it before the `*`"
             raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position", hint=hint)
-    return found if given is None else _typed(found, where, len(given))
+    return result if given is None else _typed(result, where, len(given))
 
 
 def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspect.Parameter]:
@@ -252,5 +252,5 @@ def _opened(value: Any) -> Any:
 
 def _opened_all(values: Any) -> Any:
     """Times of a list or an array as Python has them."""
-    found = [_opened(v) for v in values]
-    return found if isinstance(values, list) else array_of_objects(found)
+    result = [_opened(v) for v in values]
+    return result if isinstance(values, list) else array_of_objects(result)

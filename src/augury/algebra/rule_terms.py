@@ -17,30 +17,30 @@ def later_variables(rule: Rule, number: int) -> set[str]:
 
     Of those that the rule's rows and this collect bind, each value makes a group.
     """
-    found = {v for value in rule.values for v in variables(value)}
-    found |= {v for c in rule.having for v in condition_vars(c)}
-    found |= rule.per
+    result = {v for value in rule.values for v in variables(value)}
+    result |= {v for c in rule.having for v in condition_vars(c)}
+    result |= rule.per
     for collect in rule.collects[number + 1 :]:
-        found |= collected_variables(collect)
+        result |= collected_variables(collect)
     own = bound_vars(rule.collects[number].pattern) - bound_vars(rule.body)
     earlier = {v for collect in rule.collects[:number] for v in collect.by}
-    return found - (own - set(rule.collects[number].by) - earlier) - {t.name for t in rule.collects[number].totals}
+    return result - (own - set(rule.collects[number].by) - earlier) - {t.name for t in rule.collects[number].totals}
 
 
 def collected_variables(collect: Collect) -> set[str]:
     """The variables that a collect may share with the rows that it is for."""
-    found = bound_vars(collect.pattern).union(*(condition_vars(c) for c in collect.where))
-    return found | {v for total in collect.totals for v in variables(total.aggregate)}
+    result = bound_vars(collect.pattern).union(*(condition_vars(c) for c in collect.where))
+    return result | {v for total in collect.totals for v in variables(total.aggregate)}
 
 
 def head_labels(rule: Rule) -> set[str]:
     """The labels whose times the head, conditions on groups and collects need."""
-    found = {label for value in rule.values for label in labels(value)} | set(rule.covers)
-    found |= {label for c in rule.beside for label in condition_labels(c)}
+    result = {label for value in rule.values for label in labels(value)} | set(rule.covers)
+    result |= {label for c in rule.beside for label in condition_labels(c)}
     for collect in rule.collects:
-        found |= {label for total in collect.totals for label in labels(total.aggregate)}
-        found |= {collect.window} if collect.window else set()
-    return found - {collect.label for collect in rule.collects if collect.label}
+        result |= {label for total in collect.totals for label in labels(total.aggregate)}
+        result |= {collect.window} if collect.window else set()
+    return result - {collect.label for collect in rule.collects if collect.label}
 
 
 def just_windows(rule: Rule) -> Windows | None:

@@ -87,8 +87,8 @@ def run_labels(run: Run) -> set[str]:
 
 def events_of(run: Run) -> tuple[Scan, ...]:
     """The events of a run: each atom of its parts with nothing but the key."""
-    found: dict[Scan, None] = {}
+    result: dict[Scan, None] = {}
     for scan in (scan for part in run.parts for scan in scans(part.input)):
         args = (Var(a.name) if isinstance(a, Var) and a.name in run.key else Wild() for a in scan.args)
-        found[Scan(scan.type, tuple(args))] = None
-    return tuple(found)
+        result[Scan(scan.type, tuple(args))] = None
+    return tuple(result)

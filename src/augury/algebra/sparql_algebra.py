@@ -311,11 +311,11 @@ def mentioned(expression: Expression) -> frozenset[str]:
 
 def asked_for(pattern: Pattern) -> frozenset[str]:
     """The variables that expressions inside a pattern look at."""
-    found = NOTHING
+    result = NOTHING
     for inner in all_patterns(pattern):
         for expression in _expressions(inner):
-            found |= mentioned(expression)
-    return found
+            result |= mentioned(expression)
+    return result
 
 
 def parts(pattern: Pattern) -> tuple[Pattern, ...]:
@@ -353,16 +353,16 @@ def all_patterns(pattern: Pattern) -> Iterator[Pattern]:
 
 def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
     """A pattern and all that is inside it, those of EXISTS as well."""
-    for one in all_patterns(pattern):
-        yield one
-        for expression in _expressions(one):
+    for part in all_patterns(pattern):
+        yield part
+        for expression in _expressions(part):
             for exists in exists_in(expression):
                 yield from every_pattern(exists.pattern)
 
 
 def static_graphs(pattern: Pattern) -> Iterator[Iri | Variable]:
     """What GRAPH names: graphs of the static dataset, or variables for any of them."""
-    return (one.graph for one in every_pattern(pattern) if isinstance(one, InGraph))
+    return (item.graph for item in every_pattern(pattern) if isinstance(item, InGraph))
 
 
 def _expressions(pattern: Pattern) -> Iterator[Expression]:
@@ -420,13 +420,13 @@ def needs(pattern: Pattern) -> TripleNeeds:
 def _needs_of(triple: TriplePattern, bound: set[Variable]) -> TripleNeeds:
     if isinstance(triple.predicate, Variable):
         return TripleNeeds(every=True)
-    found = _needs_of_path(triple.predicate)
+    result = _needs_of_path(triple.predicate)
     if may_be_empty(triple.predicate):
         # An empty path leads from every node to itself, unless one of its ends is known otherwise.
         ends = (triple.subject, triple.object)
         if all(isinstance(end, Variable) and end not in bound for end in ends):
             return TripleNeeds(every=True)
-    return found
+    return result
 
 
 def _needs_of_path(path: Path) -> TripleNeeds:
@@ -466,13 +466,13 @@ def may_be_empty(path: Path) -> bool:
 def conjuncts(expression: Expression) -> list[Expression]:
     """The conditions that have to be true together: `a && b` is two."""
     if isinstance(expression, SparqlCall) and expression.function == "&&":
-        return [one for arg in expression.args for one in conjuncts(arg)]
+        return [conjunct for arg in expression.args for conjunct in conjuncts(arg)]
     return [expression]
 
 
 def conjunction(expressions: Iterable[Expression]) -> Expression | None:
-    found = list(expressions)
-    return reduce(lambda a, b: SparqlCall("&&", (a, b)), found) if found else None
+    result = list(expressions)
+    return reduce(lambda a, b: SparqlCall("&&", (a, b)), result) if result else None
 
 
 def split_outer(pattern: Pattern, earlier: frozenset[str]) -> tuple[Pattern, tuple[Expression, ...]]:
@@ -486,7 +486,7 @@ def split_outer(pattern: Pattern, earlier: frozenset[str]) -> tuple[Pattern, tup
     inner, outer = split_outer(pattern.pattern, earlier)
     own = may_bind(inner)
     here, there = list[Expression](), list[Expression]()
-    for one in conjuncts(pattern.condition):
-        (there if (mentioned(one) & earlier) - own else here).append(one)
+    for conjunct in conjuncts(pattern.condition):
+        (there if (mentioned(conjunct) & earlier) - own else here).append(conjunct)
     condition = conjunction(here)
     return (inner if condition is None else replace(pattern, pattern=inner, condition=condition)), (*outer, *there)

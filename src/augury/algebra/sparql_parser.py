@@ -73,10 +73,10 @@ def as_written() -> Iterator[None]:
 
 def algebra_of(query: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Any:
     """The algebra of rdflib for a query."""
-    found = sparql()
+    result = sparql()
     with _LOCK, as_written():
-        tree = found.parser.parseQuery(query)
-        return found.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
+        tree = result.parser.parseQuery(query)
+        return result.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
 
 
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
@@ -125,8 +125,8 @@ class _SparqlReading:
     def _malformed(self, at: int) -> PatternError:
         at = _offset_before_escapes(self.text, at)
         word = re.match(r"[\w:?$]+|\S", self.text[at:])
-        found = f"`{word[0]}`" if word else "the end"
-        return SparqlSyntaxError(f"is no SPARQL from {found} on", at)
+        result = f"`{word[0]}`" if word else "the end"
+        return SparqlSyntaxError(f"is no SPARQL from {result} on", at)
 
     def _refused(self, message: str) -> PatternError:
         unknown = re.match(r"Unknown namespace prefix ?: ?(.*)", message)
@@ -134,11 +134,11 @@ class _SparqlReading:
             return PatternError(f"is no SPARQL: {message}", 0)
         name = unknown[1].strip()
         bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
-        place = re.search(rf"(?<![\w.-]){re.escape(name)}:", bare)
+        position = re.search(rf"(?<![\w.-]){re.escape(name)}:", bare)
         close = nearest(name, list(self.prefixes))
         return PatternError(
             f"the prefix `{name}:` is not declared",
-            place.start() if place else 0,
+            position.start() if position else 0,
             f"there is `{close}:`" if close else f"PREFIX {name}: <…>",
         )
 
@@ -185,8 +185,8 @@ class _SparqlReading:
     def _at(self, message: str, word: str) -> PatternError:
         """An error at the place where a word stands."""
         bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
-        place = re.search(rf"\b({word})\b", bare, re.IGNORECASE)
-        return PatternError(message, place.start() if place else 0)
+        position = re.search(rf"\b({word})\b", bare, re.IGNORECASE)
+        return PatternError(message, position.start() if position else 0)
 
     def _extend(self, node: Any) -> Pattern:
         inner, name = self._pattern(node.p), str(node.var)
@@ -198,8 +198,8 @@ class _SparqlReading:
         names = list(dict.fromkeys(str(v) for row in rows for v in row))
         if not rows:  # rdflib does not say which variables there were
             return p.InlineValues((), ())
-        found = [{str(v): None if term == "UNDEF" else self._term(term) for v, term in row.items()} for row in rows]
-        return p.InlineValues(tuple(names), tuple(tuple(row.get(name) for name in names) for row in found))
+        result = [{str(v): None if term == "UNDEF" else self._term(term) for v, term in row.items()} for row in rows]
+        return p.InlineValues(tuple(names), tuple(tuple(row.get(name) for name in names) for row in result))
 
     def _triple(self, triple: tuple[Any, Any, Any]) -> p.TriplePattern:
         from rdflib.term import Variable as Named
@@ -219,9 +219,9 @@ class _SparqlReading:
         return self._term(node)
 
     def _name(self, node: Any) -> Iri | Variable:
-        found = self._node(node)
-        assert isinstance(found, Iri | Variable), "the grammar has IRIs and variables here"
-        return found
+        result = self._node(node)
+        assert isinstance(result, Iri | Variable), "the grammar has IRIs and variables here"
+        return result
 
     def _term(self, node: Any) -> RdfTerm:
         from rdflib.term import Literal, URIRef
@@ -248,13 +248,13 @@ class _SparqlReading:
                 return p.PathRepeat(self._path(node.path), node.zero, node.more)
             case paths.NegatedPath():
                 excluded = [self._path(arg) if isinstance(arg, str) else None for arg in node.args]
-                if not all(isinstance(one, Iri) for one in excluded):
+                if not all(isinstance(item, Iri) for item in excluded):
                     raise self._at_mark("`^` inside `!(…)` is not supported", "!")
-                return p.Negated(tuple(one for one in excluded if isinstance(one, Iri)))
-        found = self._term(node)
-        if not isinstance(found, Iri):
+                return p.Negated(tuple(item for item in excluded if isinstance(item, Iri)))
+        result = self._term(node)
+        if not isinstance(result, Iri):
             raise PatternError("a predicate is an IRI", 0)
-        return found
+        return result
 
     def _at_mark(self, message: str, mark: str) -> PatternError:
         bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
@@ -266,8 +266,8 @@ class _SparqlReading:
         from rdflib.plugins.sparql.parserutils import CompValue
 
         if not isinstance(node, CompValue):
-            found = self._node(node)
-            return found if isinstance(found, Variable) else p.Constant(found)
+            result = self._node(node)
+            return result if isinstance(result, Variable) else p.Constant(result)
         read: Callable[[Any], Expression] | None = {
             "ConditionalAndExpression": self._conditional("&&"),
             "ConditionalOrExpression": self._conditional("||"),
@@ -289,7 +289,7 @@ class _SparqlReading:
 
     def _conditional(self, operator: str) -> Callable[[Any], Expression]:
         def read(node: Any) -> Expression:
-            args = [self._expression(node.expr), *(self._expression(one) for one in node.other or ())]
+            args = [self._expression(node.expr), *(self._expression(item) for item in node.other or ())]
             return reduce(lambda a, b: p.SparqlCall(operator, (a, b)), args)
 
         return read
@@ -297,15 +297,15 @@ class _SparqlReading:
     def _relational(self, node: Any) -> Expression:
         left = self._expression(node.expr)
         if node.op in ("IN", "NOT IN"):
-            listed = () if _is_nil(node.other) else tuple(self._expression(one) for one in node.other)
+            listed = () if _is_nil(node.other) else tuple(self._expression(item) for item in node.other)
             return p.SparqlCall(node.op, (left, *listed))
         return p.SparqlCall(node.op, (left, self._expression(node.other)))
 
     def _arithmetic(self, node: Any) -> Expression:
-        found = self._expression(node.expr)
+        result = self._expression(node.expr)
         for operator, other in zip(node.op, node.other, strict=True):
-            found = p.SparqlCall(operator, (found, self._expression(other)))
-        return found
+            result = p.SparqlCall(operator, (result, self._expression(other)))
+        return result
 
     def _cast(self, node: Any) -> Expression:
         name, given = str(node.iri), list(node.expr or ())
@@ -351,12 +351,12 @@ def _offset_before_escapes(text: str, offset: int) -> int:
 
 def simplified(pattern: Pattern) -> Pattern:
     """The same pattern without empty parts of joins, and with neighbouring triples as one basic pattern."""
-    found = p.mapped(pattern, simplified)
-    match found:
+    result = p.mapped(pattern, simplified)
+    match result:
         case p.SparqlJoin(left, p.Basic(())):
             return left
         case p.SparqlJoin(p.Basic(first), p.Basic(second)):
             return p.Basic(first + second)
         case p.SparqlJoin(p.Basic(()), right):
             return right
-    return found
+    return result

@@ -48,8 +48,8 @@ def distances_km(lat1: Array, lon1: Array, lat2: Array, lon2: Array) -> Floats:
         near = s < 0.5
         z = np.where(near, a, (1 - s) / 2)
         arc = _arc_sine(np.where(near, s, np.sqrt(z)), z)
-        found = np.where(near, arc, math.pi / 2 - 2 * arc) * (2 * EARTH_KM)
-    return np.where((np.abs(phi1) <= 90) & (np.abs(phi2) <= 90), found, np.nan)
+        result = np.where(near, arc, math.pi / 2 - 2 * arc) * (2 * EARTH_KM)
+    return np.where((np.abs(phi1) <= 90) & (np.abs(phi2) <= 90), result, np.nan)
 
 
 # The polynomials of fdlibm, of a number or a column: sine and cosine up to 45 degrees, arc sine up to a half

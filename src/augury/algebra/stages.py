@@ -177,9 +177,9 @@ def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:
         reads = {t for rule in layer.rules for t in rule_reads(rule)}
         reads |= {edge.reads for edge in asked if edge.head in layer.types}
         reads &= late
-        below = [group for group in groups if any(reads & set(one.types) for one in group)]
+        below = [group for group in groups if any(reads & set(item.types) for item in group)]
         groups = [group for group in groups if group not in below]
-        groups.append([*(one for group in below for one in group), layer])
+        groups.append([*(item for group in below for item in group), layer])
     # Nobody outside reads events of a group of several: it goes last.
     return [
         group[0] if len(group) == 1 else _together(group) for group in sorted(groups, key=lambda group: len(group) > 1)
@@ -188,7 +188,7 @@ def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:
 
 def _together(group: list[Stratum]) -> Stratum:
     """Strata as one, which is not taken apart."""
-    rules, types = (tuple(x for one in group for x in getattr(one, name)) for name in ("rules", "types"))
+    rules, types = (tuple(x for item in group for x in getattr(item, name)) for name in ("rules", "types"))
     return replace(group[0], rules=rules, types=types, recursive=True)
 
 
@@ -201,7 +201,7 @@ def _just_for_facts(plan: Plan) -> set[Predicate]:
 def _makers(plan: Plan) -> dict[Predicate, tuple[n.Rule, ...]]:
     """For each type the rules that make the facts that its rules ask for, and those that make what these ask for."""
     edges = fact_edges(plan)
-    found: dict[Predicate, tuple[n.Rule, ...]] = {}
+    result: dict[Predicate, tuple[n.Rule, ...]] = {}
     for type in plan.derived:
         below, open_types = dict[Predicate, None](), [type]
         while open_types:
@@ -210,8 +210,8 @@ def _makers(plan: Plan) -> dict[Predicate, tuple[n.Rule, ...]]:
                 if edge.head == asking and edge.reads not in below:
                     below[edge.reads] = None
                     open_types.append(edge.reads)
-        found[type] = tuple(rule for t in reversed(below) for rule in plan.derived[t])
-    return found
+        result[type] = tuple(rule for t in reversed(below) for rule in plan.derived[t])
+    return result
 
 
 @dataclass
@@ -263,13 +263,13 @@ def _assigned(rules: tuple[n.Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Ke
     """Keys under which all rules can run beside those that are there already; the first that are found."""
     ways = [_ways(rules, 0, keys, heads)]  # for each rule that has one, the ways that are left to try
     while ways:
-        found = next(ways[-1], None)
-        if found is None:
+        result = next(ways[-1], None)
+        if result is None:
             ways.pop()
         elif len(ways) <= len(rules):
-            ways.append(_ways(rules, len(ways), *found))
+            ways.append(_ways(rules, len(ways), *result))
         else:
-            return found
+            return result
     return None
 
 

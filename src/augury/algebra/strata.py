@@ -218,12 +218,12 @@ def cycle(
 
 def static_reads(clauses: Iterable[n.Clause]) -> dict[Predicate, dict[Predicate, tuple[bool, Span]]]:
     """For each static predicate what it reads, whether under negation (or before a cut that guards a later clause)."""
-    found: dict[Predicate, dict[Predicate, tuple[bool, Span]]] = {}
+    result: dict[Predicate, dict[Predicate, tuple[bool, Span]]] = {}
     by_head: dict[Predicate, list[n.Clause]] = {}
     for clause in clauses:
         by_head.setdefault(clause.predicate, []).append(clause)
     for head, group in by_head.items():
-        table = found.setdefault(head, {})
+        table = result.setdefault(head, {})
         for number, clause in enumerate(group):
             guards = clause.cut and number < len(group) - 1
             for condition in clause.body:
@@ -231,7 +231,7 @@ def static_reads(clauses: Iterable[n.Clause]) -> dict[Predicate, dict[Predicate,
                     known = table.get(name)
                     if known is None or ((negated or guards) and not known[0]):
                         table[name] = (negated or guards, condition.span)
-    return found
+    return result
 
 
 def calls(condition: n.Condition) -> list[tuple[Predicate, bool]]:

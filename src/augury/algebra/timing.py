@@ -358,9 +358,9 @@ def linear_point(expr: Expr) -> tuple[Point, int] | None:
         case Moment(which="start" | "end"):
             return (expr.label, expr.which[0]), 0
         case Apply(function="+" | "-", args=(first, Const(value=Duration() as length))):
-            found = linear_point(first)
+            result = linear_point(first)
             sign = 1 if expr.function == "+" else -1
-            return None if found is None else (found[0], found[1] + sign * length.us)
+            return None if result is None else (result[0], result[1] + sign * length.us)
     return None
 
 

@@ -54,9 +54,9 @@ def _variables(args: Sequence[object]) -> tuple[str, ...] | None:
 
 def transitive(clauses: Mapping[Predicate, Sequence[Clause]]) -> dict[Predicate, Predicate]:
     """For each predicate that is a transitive closure, of which one."""
-    found: dict[Predicate, Predicate] = {}
+    result: dict[Predicate, Predicate] = {}
     for predicate, own in clauses.items():
         edge = closure_of(predicate, own)
         if edge is not None:
-            found[predicate] = (edge, 2)
-    return found
+            result[predicate] = (edge, 2)
+    return result

@@ -80,10 +80,10 @@ def gathered(kind: type, name: str) -> Callable[[Callable[..., Any]], Callable[.
             own = {field: options.pop(field) for field in annotated}
             return command(**{name: kind(**own)}, **options)
 
-        found: Callable[..., Any] = gathering
+        result: Callable[..., Any] = gathering
         for field in reversed(annotated.values()):
-            found = field.__metadata__[0](found)
-        return found
+            result = field.__metadata__[0](result)
+        return result
 
     return apply
 
@@ -213,9 +213,9 @@ class Given:
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
-        rest = (self.time, self.nulls, self.time_predicate, self.columns, self.compiled.plan)
+        remaining = (self.time, self.nulls, self.time_predicate, self.columns, self.compiled.plan)
         try:
-            return tuple(SourceFile.parse(source, *rest) for source in self.events)
+            return tuple(SourceFile.parse(source, *remaining) for source in self.events)
         except DataError as error:
             raise error.at("--columns") from None
 
@@ -226,7 +226,7 @@ class Given:
 
     def _settings(self, more: dict[str, Any]) -> Settings:
         """How the program runs; what is wrong with a duration names its option."""
-        wrong = next((one for one in self.limits if "=" not in one), None)
+        wrong = next((limit for limit in self.limits if "=" not in limit), None)
         if wrong is not None:
             raise DataError(
                 f"a limit has a name and a number, not {wrong!r}", "--limit", "such as --limit rows=1000000"
@@ -239,7 +239,7 @@ class Given:
                 length(written.get(option), self.compiled.plan.tick)
             except RunError as error:
                 raise DataError(error.message, f"--{option}") from None
-        return Settings.of(self.compiled, limits=dict(one.split("=", 1) for one in self.limits), **written)
+        return Settings.of(self.compiled, limits=dict(limit.split("=", 1) for limit in self.limits), **written)
 
 
 given_options = gathered(Given, "given")

@@ -74,10 +74,10 @@ class Span:
 
     def part(self, pattern: str) -> Span:
         """The first part that matches, or its group `it`; all of it where nothing does."""
-        found = re.search(pattern, self.text, re.IGNORECASE | re.DOTALL)
-        if found is None:
+        match = re.search(pattern, self.text, re.IGNORECASE | re.DOTALL)
+        if match is None:
             return self
-        start, end = found.span("it" if "it" in found.groupdict() else 0)
+        start, end = match.span("it" if "it" in match.groupdict() else 0)
         return Span(self.source, self.start + start, self.start + end)
 
     def __contains__(self, other: Span) -> bool:
@@ -198,7 +198,7 @@ class ProgramError(AuguryError):
         super().__init__(render_all(self.diagnostics))
 
     def _repr_html_(self) -> str:
-        return "\n".join(one._repr_html_() for one in self.diagnostics)
+        return "\n".join(diagnostic._repr_html_() for diagnostic in self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows where nobody catches it: the findings, for the lines of Python say nothing about them."""
@@ -254,9 +254,9 @@ class CallbackErrors(ExceptionGroup[Exception]):
 
     @classmethod
     def of(cls, errors: Sequence[Exception], changes: Any) -> CallbackErrors:
-        found = cls("a callback raised; the step is taken, and its changes are in `changes`", errors)
-        found.changes = changes
-        return found
+        result = cls("a callback raised; the step is taken, and its changes are in `changes`", errors)
+        result.changes = changes
+        return result
 
     def derive(self, excs: Sequence[Exception]) -> CallbackErrors:  # type: ignore[override]
         return self.of(excs, self.changes)
@@ -415,8 +415,8 @@ class Spelling:
             self._names.setdefault(key, set()).add(name)
 
     def misspelt(self, name: str, but: Iterable[str] = ()) -> str | None:
-        found: set[str] = set().union(*(self._names.get(key, set()) for key in _shortened(name)))
-        return misspelt(name, sorted(found.difference(but)))
+        result: set[str] = set().union(*(self._names.get(key, set()) for key in _shortened(name)))
+        return misspelt(name, sorted(result.difference(but)))
 
 
 def _shortened(name: str) -> set[str]:

@@ -92,20 +92,20 @@ def _compile_all() -> None:
     global _done
     import numba
 
-    functions = [*(getattr(one, "py_func", one) for one in _HELPERS), *(kernel.python for kernel in Kernel.all)]
+    functions = [*(getattr(item, "py_func", item) for item in _HELPERS), *(kernel.python for kernel in Kernel.all)]
     spaces = {python.__module__: python.__globals__ for python in functions}
     stamps = _stamps(functions)
 
     def compiled(python: Callable[..., Any]) -> Any:
         try:
-            found = njit(python, cache=True)
+            result = njit(python, cache=True)
         except RuntimeError:  # neither the package nor the home folder can be written to
             return njit(python)
         with suppress(AttributeError):  # Numba looks for changes in one file: helpers of others may have changed, too
-            found._cache._cache_file._source_stamp = stamps[_folder(python)]
-            _forgive(found._cache._cache_file)
-            _load_leanly(found._cache)
-        return found
+            result._cache._cache_file._source_stamp = stamps[_folder(python)]
+            _forgive(result._cache._cache_file)
+            _load_leanly(result._cache)
+        return result
 
     jit: Any = numba.njit
 
@@ -117,10 +117,10 @@ def _compile_all() -> None:
                 return jit(**options, _nrt=False)(python)
         return jit(**options)(python)
 
-    for at, python in enumerate(_HELPERS):
+    for index, python in enumerate(_HELPERS):
         if not isinstance(python, FunctionType):  # compiled already
             continue
-        found = _HELPERS[at] = compiled(python)
+        found = _HELPERS[index] = compiled(python)
         for names in spaces.values():
             if names.get(python.__name__) is python:
                 names[python.__name__] = found
@@ -154,10 +154,10 @@ def _load_leanly(cache: Any) -> None:
             from numba.core.runtime.nrt import rtsys
 
             rtsys.initialize(context)
-            found = cached(signature, context)
+            result = cached(signature, context)
         except Exception:
-            found = None
-        return usual(signature, context) if found is None else found
+            result = None
+        return usual(signature, context) if result is None else result
 
     cache.load_overload = load
 
@@ -176,7 +176,7 @@ def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[Any]]:
     for file, names in spaces.items():
         used = (home.get(id(getattr(value, "py_func", value))) for value in names.values())
         calls[os.path.dirname(file)] |= {folder for folder in used if folder is not None}
-    found: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     for folder in calls:
         below, open_folders = {folder}, [folder]
         while open_folders:
@@ -186,5 +186,5 @@ def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[Any]]:
         files = sorted(file for file in spaces if os.path.dirname(file) in below and os.path.exists(file))
         changed = [(stat.st_mtime, stat.st_size) for stat in map(os.stat, files)]
         numbers = [(k, v) for file in files for k, v in sorted(spaces[file].items()) if type(v) in (int, float)]
-        found[folder] = [*changed, *numbers]
-    return found
+        result[folder] = [*changed, *numbers]
+    return result

@@ -34,15 +34,15 @@ class Limits:
         """Limits as a user writes them: `{"rows": 1_000_000, "bytes": "2 GB", "time": "10s"}`."""
         if isinstance(given, Limits):
             return given
-        known = [one.name for one in fields(Limits)]
-        found: dict[str, int] = {}
+        known = [field.name for field in fields(Limits)]
+        result: dict[str, int] = {}
         for name, value in (given or {}).items():
             if name not in known:
                 close = nearest(name, known)
                 hint = f"did you mean `{close}`?" if close else f"there is {', '.join(known)}"
                 raise RunError(f"unknown limit `{name}`", hint=hint)
-            found[name] = _time(value) if name == "time" else _size(name, value)
-        return Limits(**found)
+            result[name] = _time(value) if name == "time" else _size(name, value)
+        return Limits(**result)
 
 
 NO_LIMITS = Limits()
@@ -70,14 +70,14 @@ def _time(value: Any) -> int:
 
 def memory_left() -> int | None:
     """How many bytes of memory a process may still take; None where the system does not say."""
-    found = []
+    result = []
     try:
         said = Path("/proc/meminfo").read_text()
-        found.append(int(said.split("MemAvailable:")[1].split()[0]) * 1024)
+        result.append(int(said.split("MemAvailable:")[1].split()[0]) * 1024)
         most, used = ((_CONTROL / name).read_text().strip() for name in ("memory.max", "memory.current"))
         if most != "max":
-            found.append(max(0, int(most) - int(used)))
+            result.append(max(0, int(most) - int(used)))
     except (OSError, IndexError, ValueError):
-        if not found and hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
-            found.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(found) if found else None
+        if not result and hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
+            result.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(result) if result else None

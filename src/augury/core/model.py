@@ -255,8 +255,8 @@ def _has_whole(value: Value) -> bool:
 
 def spelling_of(args: tuple[Value, ...]) -> int:
     """How arguments are written: 0 where no whole float is in them."""
-    found = [spelling(a) for a in args]
-    return reduce(mix, found, 0) if any(found) else 0
+    result = [spelling(a) for a in args]
+    return reduce(mix, result, 0) if any(result) else 0
 
 
 @lru_cache(4096)
@@ -299,9 +299,9 @@ class _Made:
             if name not in ("id", "trace"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             origin, row = self._origin
-            found = origin.id_of(row) if name == "id" else origin.trace_of(row)
-            object.__setattr__(self, name, found)
-            return found
+            result = origin.id_of(row) if name == "id" else origin.trace_of(row)
+            object.__setattr__(self, name, result)
+            return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,16 +109,16 @@ class Example:
 
     def options(self, folder: Path | None = None) -> list[str]:
         """What stands on the command line of `augury run` and `augury stream`."""
-        found = self.located(self.program, folder)
+        result = self.located(self.program, folder)
         for option, sources in (("--events", self.events), ("--facts", self.facts), ("--rdf", self.rdf)):
-            found += [word for source in self.located(sources, folder) for word in (option, source)]
-        return found
+            result += [word for source in self.located(sources, folder) for word in (option, source)]
+        return result
 
 
 def load(name: str) -> Example:
     """An example by its name."""
-    found: Example = import_module(f"augury.examples.{name}").EXAMPLE
-    return found
+    result: Example = import_module(f"augury.examples.{name}").EXAMPLE
+    return result
 
 
 def graph_event(stream: str, at: datetime, id: str, graph: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Proofs(Static):
 
     def __init__(self, knowledge: Knowledge) -> None:
         scalars, report = knowledge.context.scalars, knowledge.context.report
-        super().__init__([c for own in knowledge.clauses.values() for c in own], (), scalars, report)
+        super().__init__([c for clause in knowledge.clauses.values() for c in clause], (), scalars, report)
         self.knowledge, self.version = knowledge, knowledge.version
         self.timed = any(relation.timed for relation in knowledge.relations.values())
 
@@ -47,7 +47,7 @@ class Proofs(Static):
         if rule is None:
             return [Derivation("", parts)]
         derived = derive_from(rule, parts, event.end, self.scalars, self)
-        ways = [way for one, way in derived if one.content == event.content and set(way.parts) == set(parts)]
+        ways = [way for item, way in derived if item.content == event.content and set(way.parts) == set(parts)]
         return [way for way in ways if way.proofs] or [Derivation(rule.label, parts)]
 
     def _way(self, predicate: Predicate, call: StaticCall) -> list[Value] | None:

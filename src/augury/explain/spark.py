@@ -71,39 +71,39 @@ def _note_scans(node: n.Node, where: tuple[n.Condition, ...], ways: dict[str, li
 
 
 def stages_text(plan: Plan) -> Iterator[str]:
-    for one in hosted(plan):
-        stage = one.stage
+    for item in hosted(plan):
+        stage = item.stage
         match stage.how:
             case "key":
-                yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{a}' for t, a in one.keys.items())}"
+                yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{a}' for t, a in item.keys.items())}"
             case "slices":
                 yield f"  stage {stage.number}   by slices of time that overlap by {show_duration(stage.longest or 0)}; a stream has one bucket"
             case "one":
                 yield f"  stage {stage.number}   in one bucket"
         yield f"            rules {', '.join(rule.label for rule in stage.rules)}"
-        yield from (f"            before the shuffle: {type} where {text}" for type, text in one.filters.items())
-        kept = "without bound" if one.horizon is None else show_duration(one.horizon) if one.horizon else "nothing"
-        yield f"            remembers {kept}{', beside the lateness' if one.horizon is not None else ''}"
-        if one.merges:
-            yield f"            then merged, since several buckets may make the same: {', '.join(one.merges)}"
+        yield from (f"            before the shuffle: {type} where {text}" for type, text in item.filters.items())
+        kept = "without bound" if item.horizon is None else show_duration(item.horizon) if item.horizon else "nothing"
+        yield f"            remembers {kept}{', beside the lateness' if item.horizon is not None else ''}"
+        if item.merges:
+            yield f"            then merged, since several buckets may make the same: {', '.join(item.merges)}"
         if stage.why:
             yield f"            warning: no key, for {stage.why}"
-        if one.horizon is None:
+        if item.horizon is None:
             yield "            warning: a stream remembers all of it; say `--retention`, or give the rule a window"
 
 
 def stages_json(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
-            "stage": one.stage.number,
-            "how": one.stage.how,
-            "rules": [rule.label for rule in one.stage.rules],
-            "key": dict(one.keys),
-            "overlap_us": one.stage.longest,
-            "filters": dict(one.filters),
-            "horizon_us": one.horizon,
-            "merged": list(one.merges),
-            "no_key_because": one.stage.why or None,
+            "stage": item.stage.number,
+            "how": item.stage.how,
+            "rules": [rule.label for rule in item.stage.rules],
+            "key": dict(item.keys),
+            "overlap_us": item.stage.longest,
+            "filters": dict(item.filters),
+            "horizon_us": item.horizon,
+            "merged": list(item.merges),
+            "no_key_because": item.stage.why or None,
         }
-        for one in hosted(plan)
+        for item in hosted(plan)
     ]

@@ -54,7 +54,7 @@ def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Beca
     for event in model.all_events:
         if event.type in model.makers:
             events.setdefault(_key(model.makers[event.type], event.args), []).append(event)
-    found: dict[OrderKey, Because] = {}
+    result: dict[OrderKey, Because] = {}
     open_trees = [tree] if events else []
     while open_trees:
         one = open_trees.pop()
@@ -66,11 +66,11 @@ def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Beca
                 proofs += (below._replace(was=proof.was) for below in proof.children)
                 last = one.event.end - proof.was
                 made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= last]
-                if made and _key_of(proof) not in found:
+                if made and _key_of(proof) not in result:
                     because = _because(model, made[-1], all, ()) or Because(made[-1])
-                    found[_key_of(proof)] = because
+                    result[_key_of(proof)] = because
                     open_trees.append(because)
-    return found
+    return result
 
 
 def _key(name: str, args: tuple[Value, ...]) -> OrderKey:
@@ -87,10 +87,10 @@ def _because(model: DerivedEvents, event: Event, all: bool, above: tuple[str, ..
         return Because(event)
     if event.id in above:
         return None
-    found: list[tuple[Derivation, tuple[Because, ...]]] = []
+    result: list[tuple[Derivation, tuple[Because, ...]]] = []
     more = 0
     for way in model.derivations[event.id]:
-        if found and not all:
+        if result and not all:
             more += 1
             continue
         parts = [
@@ -98,8 +98,8 @@ def _because(model: DerivedEvents, event: Event, all: bool, above: tuple[str, ..
             for p in way.parts
         ]
         if None not in parts:
-            found.append((way, tuple(p for p in parts if p is not None)))
-    return Because(event, tuple(found), more) if found else None
+            result.append((way, tuple(p for p in parts if p is not None)))
+    return Because(event, tuple(result), more) if result else None
 
 
 def show_tree(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
@@ -150,8 +150,8 @@ class _Shown:
 def _some(row: Sequence[T], show: Callable[[T], Tree]) -> list[Tree]:
     """What stands side by side; of many, the first ones and the last."""
     if len(row) <= _LONG:
-        return [show(one) for one in row]
-    first = [show(one) for one in row[: _LONG - 2]]
+        return [show(item) for item in row]
+    first = [show(item) for item in row[: _LONG - 2]]
     return [*first, Tree(f"… {len(row) - len(first) - 1:,} more"), show(row[-1])]
 
 

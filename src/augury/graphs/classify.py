@@ -50,12 +50,12 @@ def _datatype(keys: Array, begin: int, end: int) -> int:
 @helper
 def _digits(keys: Array, at: int, count: int) -> int:
     """A number of so many digits; -1 where it is none."""
-    found = 0
+    result = 0
     for i in range(at, at + count):
         if keys[i] < _ZERO or keys[i] > _NINE:
             return -1
-        found = found * 10 + int(keys[i]) - _ZERO
-    return found
+        result = result * 10 + int(keys[i]) - _ZERO
+    return result
 
 
 @helper
@@ -86,26 +86,26 @@ def _moment(keys: Array, begin: int, end: int) -> int:
     hour, minute, second = _digits(keys, begin + 11, 2), _digits(keys, begin + 14, 2), _digits(keys, begin + 17, 2)
     if days == -_FAR or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         return -_FAR
-    found = (((days * 24 + hour) * 60 + minute) * 60 + second) * _MILLION
+    result = (((days * 24 + hour) * 60 + minute) * 60 + second) * _MILLION
     at = begin + 19
     if at < end and keys[at] == _POINT:
         at += 1
         unit, first = _MILLION // 10, at
         while at < end and _ZERO <= keys[at] <= _NINE:
-            found += unit * (int(keys[at]) - _ZERO)
+            result += unit * (int(keys[at]) - _ZERO)
             unit //= 10
             at += 1
         if at == first or at - first > 6:
             return -_FAR
     if at == end or (at + 1 == end and keys[at] == _Z):
-        return found  # type: ignore[no-any-return]
+        return result  # type: ignore[no-any-return]
     if at + 6 != end or keys[at + 3] != _COLON or (keys[at] != _PLUS and keys[at] != _MINUS):
         return -_FAR
     hours, minutes = _digits(keys, at + 1, 2), _digits(keys, at + 4, 2)
     if hours < 0 or minutes < 0 or minutes > 59 or hours * 60 + minutes > 14 * 60:
         return -_FAR
     shift = (hours * 60 + minutes) * 60 * _MILLION
-    return found - shift if keys[at] == _PLUS else found + shift  # type: ignore[no-any-return]
+    return result - shift if keys[at] == _PLUS else result + shift  # type: ignore[no-any-return]
 
 
 @Kernel

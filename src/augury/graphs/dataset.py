@@ -29,8 +29,8 @@ class _Sorted:
         """For each key that is asked for, the rows that have it."""
         first = np.searchsorted(self.keys, asked, "left")
         counts = np.searchsorted(self.keys, asked, "right") - first
-        found = expanded(first, counts)
-        return Pairs(found.left, self.rows[found.right])
+        result = expanded(first, counts)
+        return Pairs(result.left, self.rows[result.right])
 
 
 class StaticGraph:
@@ -66,10 +66,10 @@ class StaticGraph:
     def _rows(self, predicate: int | None) -> Array:
         if predicate is None:
             return np.arange(len(self))
-        found = self._selected.get(predicate)
-        if found is None:
-            found = self._selected[predicate] = self._by_predicate.find(np.array([predicate])).right
-        return found
+        result = self._selected.get(predicate)
+        if result is None:
+            result = self._selected[predicate] = self._by_predicate.find(np.array([predicate])).right
+        return result
 
     def select(self, predicate: int | None) -> tuple[Array | None, Array, Array, Array]:
         if predicate is None:
@@ -79,13 +79,13 @@ class StaticGraph:
 
     def _sorted(self, part: str, predicate: int | None) -> _Sorted:
         """The triples of a predicate in the order of their subjects, or objects; made when it is first asked for."""
-        found = self._by.get((part, predicate))
-        if found is None:
+        result = self._by.get((part, predicate))
+        if result is None:
             rows = self._rows(predicate)
             keys = (self.subject if part == "subject" else self.object)[rows]
             order = np.argsort(keys, kind="stable")
-            found = self._by[part, predicate] = _Sorted(keys[order], rows[order])
-        return found
+            result = self._by[part, predicate] = _Sorted(keys[order], rows[order])
+        return result
 
     def count(self, triple: TriplePattern, table: SolutionTable) -> float:
         known = [self._known(end, table) is not None for end in (triple.subject, triple.object)]
@@ -102,8 +102,8 @@ class StaticGraph:
             asked = self._known(end, table)
             if asked is not None:
                 return self._looked_up(table, triple, part, asked)
-        found = filters.ask(fitting(self, self.terms, triple))
-        return found if table is ONE else joined(table, found, self.events)
+        result = filters.ask(fitting(self, self.terms, triple))
+        return result if table is ONE else joined(table, result, self.events)
 
     def _known(self, end: object, table: SolutionTable) -> Array | None:
         """What an end of a triple is in each row of a table; None where it is open."""

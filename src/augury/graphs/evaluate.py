@@ -78,8 +78,8 @@ class TermExpressions:
     def truth(self, expression: Expression, table: SolutionTable) -> Truth:
         match expression:
             case p.Exists():
-                found = self.exists(expression, table)
-                return Truth(found, np.zeros(1, bool))
+                result = self.exists(expression, table)
+                return Truth(result, np.zeros(1, bool))
             case p.SparqlCall("&&"):
                 return _both(*(self.truth(arg, table) for arg in expression.args))
             case p.SparqlCall("||"):
@@ -103,7 +103,7 @@ class TermExpressions:
         left = self.column(first, table)
         if not listed:
             return _checked(np.zeros(1, bool), left.numbers == UNBOUND)
-        tests = [_negated(self._compare("=", left, self.column(one, table))) for one in listed]
+        tests = [_negated(self._compare("=", left, self.column(item, table))) for item in listed]
         return _negated(reduce(_both, tests))
 
     def _effective(self, column: TermColumn) -> Truth:
@@ -112,11 +112,11 @@ class TermExpressions:
         measured = (worth.family == t.NUMBER) | (worth.family == t.TRUTH)
         true = measured & (worth.number != 0) & ~np.isnan(worth.number)
         error = numbers == UNBOUND
-        rest = ~measured & ~error
-        if rest.any():
+        remaining = ~measured & ~error
+        if remaining.any():
             true, error = np.array(true), np.array(error)
-            answers = self._once("truth", [numbers[rest]])
-            true[rest], error[rest] = answers == self._true, answers == UNBOUND
+            answers = self._once("truth", [numbers[remaining]])
+            true[remaining], error[remaining] = answers == self._true, answers == UNBOUND
         return Truth(true & ~error, error)
 
     def _compare(self, operator: str, a: TermColumn, b: TermColumn) -> Truth:
@@ -150,8 +150,8 @@ class TermExpressions:
     def column(self, expression: Expression, table: SolutionTable) -> TermColumn:
         match expression:
             case p.Variable():
-                found = table.columns.get(expression.name)
-                return self._column(np.full(1, UNBOUND) if found is None else found)
+                result = table.columns.get(expression.name)
+                return self._column(np.full(1, UNBOUND) if result is None else result)
             case p.Constant():
                 return self._column(np.array([self.terms.number(expression.term)]))
             case p.Exists() | p.SparqlCall("&&" | "||" | "!" | "BOUND" | "IN" | "NOT IN" | "sameTerm"):
@@ -181,10 +181,10 @@ class TermExpressions:
         return self._column(np.where(test.error, UNBOUND, chosen))
 
     def _coalesce(self, columns: Sequence[TermColumn]) -> TermColumn:
-        found = np.full(1, UNBOUND)
+        result = np.full(1, UNBOUND)
         for column in columns:
-            found = np.where(found == UNBOUND, self._numbers(column), found)
-        return self._column(found)
+            result = np.where(result == UNBOUND, self._numbers(column), result)
+        return self._column(result)
 
     def _compute(self, operator: str, a: TermColumn, b: TermColumn) -> TermColumn:
         """Doubles are computed as such, and integers, while they are small enough; all else each different pair once."""
@@ -199,11 +199,11 @@ class TermExpressions:
         error, number, rank, sure = np.broadcast_arrays(error, number, rank, sure)
         numbers = np.where(error, UNBOUND, _PENDING)
         family = np.full(len(numbers), t.NUMBER, np.uint8)
-        found = TermColumn(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
+        result = TermColumn(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
         if sure.all():
-            return found
+            return result
         rows = np.flatnonzero(~sure)
-        numbers = np.array(self._numbers(TermColumn(np.where(sure, numbers, UNBOUND), found.worth)))
+        numbers = np.array(self._numbers(TermColumn(np.where(sure, numbers, UNBOUND), result.worth)))
         numbers[rows] = self._once(operator, [_rows(self._numbers(column), rows) for column in (a, b)])
         return self._column(numbers)
 
@@ -221,13 +221,13 @@ class TermExpressions:
         rows = np.flatnonzero(pending)
         family, number, _, rank = (np.broadcast_to(part, len(pending))[rows] for part in column.worth.columns)
         kinds = np.where(family == t.TRUTH, _TRUTH_RANK, rank)
-        found = column.numbers.copy()
+        result = column.numbers.copy()
         for kind in unique(kinds).tolist():
             mine = kinds == kind
             # By their bits: 0.0 and -0.0 are equal, but written differently.
             different, places = unique_inverse(number[mine].view(np.int64))
-            found[rows[mine]] = self.terms.keys.add(_keys(kind, different.view(np.float64).tolist()))[places]
-        return found
+            result[rows[mine]] = self.terms.keys.add(_keys(kind, different.view(np.float64).tolist()))[places]
+        return result
 
     def _once(self, name: str, args: Sequence[Array]) -> Array:
         """A function for each different combination of arguments, UNBOUND where it is an error."""
@@ -238,7 +238,7 @@ class TermExpressions:
             return np.empty(0, np.int64)
         if len(args) == 1:
             different, places = unique_inverse(args[0])
-            rows = [(one,) for one in different.tolist()]
+            rows = [(item,) for item in different.tolist()]
         else:
             codes = reduce(_paired, args)
             _, first, places = unique_first_inverse(codes)
@@ -249,13 +249,13 @@ class TermExpressions:
         known = self.terms.answers
         if len(known) > _MOST:
             known.clear()
-        found = np.empty(len(rows), np.int64)
+        result = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows):
             answer = known.get((name, row))
             if answer is None:
                 answer = known[name, row] = self._answer(name, row)
-            found[i] = answer
-        return found
+            result[i] = answer
+        return result
 
     def _answer(self, name: str, row: tuple[int, ...]) -> int:
         if UNBOUND in row:

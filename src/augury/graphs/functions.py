@@ -53,20 +53,20 @@ def literal(term: RdfTerm) -> Literal:
 
 def text(term: RdfTerm) -> Literal:
     """A literal that is a text: a plain one, or one with a language."""
-    found = literal(term)
-    return known(found, found.datatype in (STRING, LANG_STRING))
+    result = literal(term)
+    return known(result, result.datatype in (STRING, LANG_STRING))
 
 
 def plain(term: RdfTerm) -> str:
-    found = literal(term)
-    return known(found.text, found.datatype == STRING)
+    result = literal(term)
+    return known(result.text, result.datatype == STRING)
 
 
 def number(term: RdfTerm) -> Number:
-    found = number_of(literal(term))
-    if found is None:
+    result = number_of(literal(term))
+    if result is None:
         raise ExpressionError
-    return found
+    return result
 
 
 def rank(term: RdfTerm) -> int:
@@ -96,13 +96,13 @@ def like(model: RdfTerm, found: str) -> Literal:
 
 def truth(term: RdfTerm) -> bool:
     """The effective boolean value."""
-    found = literal(term)
-    if found.datatype == STRING or found.datatype == LANG_STRING:
-        return bool(found.text)
-    if found.datatype == BOOLEAN:
-        return bool(lex.boolean_of(found))
-    if found.datatype in RANKS:
-        value = number_of(found)
+    result = literal(term)
+    if result.datatype == STRING or result.datatype == LANG_STRING:
+        return bool(result.text)
+    if result.datatype == BOOLEAN:
+        return bool(lex.boolean_of(result))
+    if result.datatype in RANKS:
+        value = number_of(result)
         return value is not None and value == value and value != 0
     raise ExpressionError
 
@@ -261,12 +261,12 @@ def _substring(a: RdfTerm, start: RdfTerm, length: RdfTerm | None = None) -> Lit
     """The characters whose places, from one, are within `start` up to `start + length`, both rounded."""
     begin = float(_round(number(start)))
     end = math.inf if length is None else begin + float(_round(number(length)))
-    found = text(a).text
+    result = text(a).text
     if math.isnan(begin) or math.isnan(end):
         return like(a, "")
-    first = 0 if begin < 1 else min(len(found), int(begin) - 1) if begin < math.inf else len(found)
-    last = len(found) if end == math.inf else max(first, min(len(found), int(max(end, 0)) - 1))
-    return like(a, found[first:last])
+    first = 0 if begin < 1 else min(len(result), int(begin) - 1) if begin < math.inf else len(result)
+    last = len(result) if end == math.inf else max(first, min(len(result), int(max(end, 0)) - 1))
+    return like(a, result[first:last])
 
 
 def _before(a: RdfTerm, b: RdfTerm) -> Literal:
@@ -283,9 +283,9 @@ def _after(a: RdfTerm, b: RdfTerm) -> Literal:
 
 def _concatenated(*args: RdfTerm) -> Literal:
     texts = [text(a) for a in args]
-    languages = {one.language for one in texts}
+    languages = {item.language for item in texts}
     language = languages.pop() if len(languages) == 1 else ""
-    return Literal("".join(one.text for one in texts), LANG_STRING if language else STRING, language)
+    return Literal("".join(item.text for item in texts), LANG_STRING if language else STRING, language)
 
 
 NO_FLAGS = Literal("")
@@ -345,12 +345,12 @@ def _str(a: RdfTerm) -> Literal:
 def _iri(a: RdfTerm, base: RdfTerm | None = None) -> Iri:
     if isinstance(a, Iri):
         return a
-    found = plain(a)
-    if re.search(r'[\x00-\x20<>"{}|^`\\]', found):
+    result = plain(a)
+    if re.search(r'[\x00-\x20<>"{}|^`\\]', result):
         raise ExpressionError
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", found):
-        return Iri(found)
-    return Iri(urljoin(known(base if isinstance(base, Iri) else None).text, found))
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", result):
+        return Iri(result)
+    return Iri(urljoin(known(base if isinstance(base, Iri) else None).text, result))
 
 
 def _typed(a: RdfTerm, datatype: RdfTerm) -> Literal:
@@ -358,8 +358,8 @@ def _typed(a: RdfTerm, datatype: RdfTerm) -> Literal:
 
 
 def _in_language(a: RdfTerm, tag: RdfTerm) -> Literal:
-    found = known(re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", plain(tag)))
-    return Literal(plain(a), LANG_STRING, found[0].lower())
+    result = known(re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", plain(tag)))
+    return Literal(plain(a), LANG_STRING, result[0].lower())
 
 
 def _is(kind: type) -> Callable[[RdfTerm], Literal]:
@@ -425,13 +425,13 @@ def _to_boolean(a: RdfTerm) -> Literal:
 
 def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
     def compute(a: RdfTerm) -> Literal:
-        found = literal(a)
-        if found.datatype == BOOLEAN:
-            return of_rank(int(known(lex.boolean_of(found))), RANKS[datatype])
-        if found.datatype == STRING:
-            written = Literal(found.text.strip(), datatype)
+        result = literal(a)
+        if result.datatype == BOOLEAN:
+            return of_rank(int(known(lex.boolean_of(result))), RANKS[datatype])
+        if result.datatype == STRING:
+            written = Literal(result.text.strip(), datatype)
             return known(written, number_of(written) is not None)
-        value = number(found)
+        value = number(result)
         if RANKS[datatype] < 2 and isinstance(value, float) and not math.isfinite(value):
             raise ExpressionError
         if RANKS[datatype] == 1 and isinstance(value, float):

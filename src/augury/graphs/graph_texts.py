@@ -72,8 +72,10 @@ class EventTriples:
             return parts[0]
         before = np.cumsum([0, *(part.events for part in parts)])
         event = np.concatenate([part.event + n for part, n in zip(parts, before, strict=False)])
-        rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("subject", "predicate", "object"))
-        return EventTriples(int(before[-1]), event, *rest)
+        remaining = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("subject", "predicate", "object")
+        )
+        return EventTriples(int(before[-1]), event, *remaining)
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,9 @@ def _wanted(terms: Terms, needs: TripleNeeds) -> Array | None:
     if needs.every:
         return None
     numbers = terms.numbers(needs.predicates)
-    found = np.zeros(len(terms), np.uint8)
-    found[numbers] = 1
-    return found
+    result = np.zeros(len(terms), np.uint8)
+    result[numbers] = 1
+    return result
 
 
 def _name_column(names: EventNames, events: int) -> tuple[Array, Array]:

@@ -147,8 +147,8 @@ class Keys:
         self.room(0, 0)
         data = np.frombuffer(key, np.uint8)
         h = hash_of(data, 0, len(key))
-        found = self.buckets[find_key(data, 0, len(key), h, self.data, self.ends, self.buckets)]
-        return int(found & NUMBER) if found >= 0 else -1
+        result = self.buckets[find_key(data, 0, len(key), h, self.data, self.ends, self.buckets)]
+        return int(result & NUMBER) if result >= 0 else -1
 
     def add(self, keys: Sequence[bytes]) -> Array:
         """The numbers of keys; those that are new get one."""
@@ -237,10 +237,10 @@ class Keys:
 
     @staticmethod
     def restored(state: dict[str, Any]) -> Keys:
-        found = Keys()
-        found.data, found.ends = state["keys"].copy(), state["ends"].copy()
-        found.n = len(found.ends) - 1
-        return found
+        result = Keys()
+        result.data, result.ends = state["keys"].copy(), state["ends"].copy()
+        result.n = len(result.ends) - 1
+        return result
 
 
 def taken(data: Bytes, ends: Integers, rows: RowIds) -> tuple[Array, Array]:

@@ -143,15 +143,15 @@ def moment_of(literal: Literal) -> LexicalTime | None:
 
 def duration_of(literal: Literal) -> tuple[int, Fraction] | None:
     """Months and seconds of a duration."""
-    found = _DURATION.fullmatch(literal.text) if literal.datatype.endswith("uration") else None
-    if found is None or literal.text.endswith(("P", "T")) or len(literal.text) > _LONGEST:
+    result = _DURATION.fullmatch(literal.text) if literal.datatype.endswith("uration") else None
+    if result is None or literal.text.endswith(("P", "T")) or len(literal.text) > _LONGEST:
         return None
-    if literal.datatype == DAY_TIME_DURATION and (found["years"] or found["months"]):
+    if literal.datatype == DAY_TIME_DURATION and (result["years"] or result["months"]):
         return None
-    n = {name: Fraction(text or 0) for name, text in found.groupdict().items() if name != "minus"}
+    n = {name: Fraction(text or 0) for name, text in result.groupdict().items() if name != "minus"}
     months = int(n["years"] * 12 + n["months"])
     seconds = ((n["days"] * 24 + n["hours"]) * 60 + n["minutes"]) * 60 + n["seconds"]
-    return (-months, -seconds) if found["minus"] else (months, seconds)
+    return (-months, -seconds) if result["minus"] else (months, seconds)
 
 
 def _offset(zone: str) -> timedelta:

@@ -85,10 +85,10 @@ def match_basic(
     """The rows that fit all triples of a pattern and meet the conditions."""
     names = p.may_bind(pattern)
     table = graph.start(given, names)
-    rest = list(pattern.triples)
-    while rest:
-        triple = min(rest, key=lambda t: graph.count(t, table))
-        rest.remove(triple)
+    remaining = list(pattern.triples)
+    while remaining:
+        triple = min(remaining, key=lambda t: graph.count(t, table))
+        remaining.remove(triple)
         table = filters.ask(graph.extend(table, triple, filters))
     return distinct(filters.ask(table).only(names))
 
@@ -106,13 +106,13 @@ class EventGraph:
     def has_nodes(self, event: Array | None, terms: Array) -> Mask:
         """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
         t = self.triples
-        found = ~is_in(terms, unique(t.predicate))
-        if not found.all():
+        result = ~is_in(terms, unique(t.predicate))
+        if not result.all():
             assert event is not None
             both = [np.concatenate([t.event, t.event]), np.concatenate([t.subject, t.object])]
             codes, known = joint_codes([event, terms], both)
-            found = is_in(codes, known)
-        return found
+            result = is_in(codes, known)
+        return result
 
     def for_rows(self, event: Array | None, size: int) -> EventGraph:
         assert event is not None, "rows of a pattern that looks at events have one"
@@ -122,12 +122,12 @@ class EventGraph:
         t = self.triples
         if predicate is None:
             return t.event, t.subject, t.predicate, t.object
-        found = self._selected.get(predicate)
-        if found is None:
+        result = self._selected.get(predicate)
+        if result is None:
             chosen = t.predicate == predicate
-            found = t.event[chosen], t.subject[chosen], t.predicate[chosen], t.object[chosen]
-            self._selected[predicate] = found
-        return found
+            result = t.event[chosen], t.subject[chosen], t.predicate[chosen], t.object[chosen]
+            self._selected[predicate] = result
+        return result
 
     def count(self, triple: TriplePattern, table: SolutionTable) -> float:
         """Triples that share nothing with the table come last: each of its rows would meet all of an event."""
@@ -141,8 +141,10 @@ class EventGraph:
     def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:
         if not isinstance(triple.predicate, Iri | Variable):
             return relation(self, self.terms, triple, table)
-        found = filters.ask(fitting(self, self.terms, triple))  # conditions on one triple are asked before it is joined
-        return found if table is ONE else joined(table, found, self.events)
+        result = filters.ask(
+            fitting(self, self.terms, triple)
+        )  # conditions on one triple are asked before it is joined
+        return result if table is ONE else joined(table, result, self.events)
 
 
 def _parts(triple: TriplePattern) -> tuple[object, object, object]:

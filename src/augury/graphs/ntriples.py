@@ -42,7 +42,7 @@ _SPACE, _IN_IRI, _LETTER, _DIGIT, _HEX, _PATH, _HOST, _IN_TEXT = (1 << i for i i
 
 def _classes() -> Array:
     """For each byte what it may be."""
-    found = np.zeros(256, np.uint8)
+    result = np.zeros(256, np.uint8)
     for bit, characters in (
         (_SPACE, " \t\r\n"),
         (_IN_IRI, "".join(chr(c) for c in range(33, 127) if chr(c) not in '<>"{}|^`\\')),
@@ -53,11 +53,11 @@ def _classes() -> Array:
         (_HOST, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"),
     ):
         for c in characters.encode():
-            found[c] |= bit
+            result[c] |= bit
     for c in range(32, 256):
         if c not in b'"\\\x7f':
-            found[c] |= _IN_TEXT
-    return found
+            result[c] |= _IN_TEXT
+    return result
 
 
 CLASSES = _classes()
@@ -221,10 +221,10 @@ def _term_end(data: Bytes, at: int, end: int, kind: Array) -> int:
         typed = True
     if data[at] != _LT:
         return NOT_PLAIN
-    found = _iri_end(data, at, end)
-    if typed and found > 0:
-        kind[0], kind[1] = at - 2, found - at + 2
-    return found  # type: ignore[no-any-return]
+    result = _iri_end(data, at, end)
+    if typed and result > 0:
+        kind[0], kind[1] = at - 2, result - at + 2
+    return result  # type: ignore[no-any-return]
 
 
 @helper
@@ -495,9 +495,9 @@ def scan_graphs(
 
 def frozen(data: Any) -> Array:
     """Bytes as an array that nobody writes to: what else is the same is another type to the compiler, and compiled again."""
-    found = np.frombuffer(data, np.uint8)
-    found.flags.writeable = False
-    return found
+    result = np.frombuffer(data, np.uint8)
+    result.flags.writeable = False
+    return result
 
 
 def scan(
@@ -514,7 +514,7 @@ def scan(
     """
     events, keys = len(bounds) - 1, terms.keys
     largest = int(np.diff(bounds).max(initial=0))
-    found = np.empty((5, max(16, 2 * events)), np.int64)
+    result = np.empty((5, max(16, 2 * events)), np.int64)
     plain = np.zeros(events, np.uint8)
     asked, drafts = (np.empty((rows, _TOGETHER + largest // 3), np.int64) for rows in (4, 5))
     scratch = np.full(_GUESSES, -1, np.int64), np.zeros((_GUESSES, 2), np.int64), asked, drafts
@@ -531,13 +531,13 @@ def scan(
             (keys.data, keys.ends, keys.buckets),
             chosen,
             every,
-            (found, plain),
+            (result, plain),
             scratch,
             state,
         )
         keys.grew(int(state[TERMS]))
         if status == DONE:
-            return found[:, : state[TRIPLES]], plain.astype(bool), bool(state[REPEATED])
+            return result[:, : state[TRIPLES]], plain.astype(bool), bool(state[REPEATED])
         if status == NO_NAMES:
             name_data, name_ends = names()
         event = int(state[EVENT])
@@ -545,5 +545,5 @@ def scan(
         room = _TOGETHER * 64 + 4 * size
         if len(name_ends) > 1:
             room += (size // 4 + 1) * int(name_ends[event + 1] - name_ends[event] + 1)
-        if state[TRIPLES] + room // 8 > found.shape[1]:
-            found = grown(found, capacity(int(state[TRIPLES]) + room // 8), int(state[TRIPLES]))
+        if state[TRIPLES] + room // 8 > result.shape[1]:
+            result = grown(result, capacity(int(state[TRIPLES]) + room // 8), int(state[TRIPLES]))

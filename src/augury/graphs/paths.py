@@ -84,15 +84,15 @@ class _Walk:
             case p.Inverse():
                 return self._inverse(path.path, starts)
             case p.PathSequence():
-                found = self.pairs(path.parts[0], starts)
+                result = self.pairs(path.parts[0], starts)
                 for part in path.parts[1:]:
-                    found = self._then(found, part)
-                return found
+                    result = self._then(result, part)
+                return result
             case p.PathAlternative():
-                found = self.pairs(path.parts[0], starts)
+                result = self.pairs(path.parts[0], starts)
                 for part in path.parts[1:]:
-                    found = distinct(united(found, self.pairs(part, starts), self.graph.events))
-                return found
+                    result = distinct(united(result, self.pairs(part, starts), self.graph.events))
+                return result
             case p.PathRepeat():
                 return self._repeated(path, starts)
             case _:
@@ -118,7 +118,7 @@ class _Walk:
             event, subject, _, object = self.graph.select(self.terms.find(path))
             return SolutionTable(len(subject), event, {FROM: subject, TO: object})
         event, subject, predicate, object = self.graph.select(None)
-        kept = ~is_in(predicate, [self.terms.find(one) for one in path.excluded])
+        kept = ~is_in(predicate, [self.terms.find(item) for item in path.excluded])
         table = SolutionTable(len(subject), event, {FROM: subject, TO: object}, distinct=False)
         return distinct(table.take(kept))
 
@@ -135,14 +135,14 @@ class _Walk:
         return distinct(SolutionTable(both.size, both.event, columns, distinct=False))
 
     def _repeated(self, path: p.PathRepeat, starts: SolutionTable | None) -> SolutionTable:
-        found = self.pairs(path.path, starts)
+        result = self.pairs(path.path, starts)
         if path.many:
-            found = self._closed(found, path.path)
+            result = self._closed(result, path.path)
         if path.zero:
             nodes = self.nodes() if starts is None else starts
             alone = SolutionTable(nodes.size, nodes.event, {FROM: nodes.columns[FROM], TO: nodes.columns[FROM]})
-            found = distinct(united(found, alone, self.graph.events))
-        return found
+            result = distinct(united(result, alone, self.graph.events))
+        return result
 
     def _closed(self, found: SolutionTable, path: Path) -> SolutionTable:
         """All that is reached by one step or more, semi-naively: only what is new takes another step."""

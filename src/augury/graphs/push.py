@@ -15,14 +15,14 @@ from augury.algebra.sparql_algebra import Expression, Pattern
 
 def push(pattern: Pattern, conditions: Sequence[Expression]) -> tuple[Pattern, list[Expression]]:
     """A pattern with those conditions inside that can be asked there, and the rest of them."""
-    rest = list[Expression]()
+    remaining = list[Expression]()
     for condition in conditions:
         pushed = None if any(p.exists_in(condition)) else _pushed(pattern, condition)
         if pushed is None:
-            rest.append(condition)
+            remaining.append(condition)
         else:
             pattern = pushed
-    return pattern, rest
+    return pattern, remaining
 
 
 def _pushed(pattern: Pattern, condition: Expression) -> Pattern | None:

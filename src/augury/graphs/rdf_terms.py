@@ -107,10 +107,10 @@ class Terms:
     # From numbers to terms
 
     def term(self, number: int) -> RdfTerm:
-        found = self._terms.get(number)
-        if found is None:
-            found = self._terms[number] = term_of_key(self.keys.key(number))
-        return found
+        result = self._terms.get(number)
+        if result is None:
+            result = self._terms[number] = term_of_key(self.keys.key(number))
+        return result
 
     def terms(self, numbers: Iterable[int]) -> list[RdfTerm]:
         return [self.term(int(number)) for number in numbers]
@@ -119,10 +119,10 @@ class Terms:
         """The value of Augury that a term stands for; of UNBOUND, null."""
         if number == UNBOUND:
             return None
-        found = self._values.get(number)
-        if found is None:
-            found = self._values[number] = value_of_key(self.keys.key(number).decode("utf-8", "surrogatepass"))
-        return found
+        result = self._values.get(number)
+        if result is None:
+            result = self._values[number] = value_of_key(self.keys.key(number).decode("utf-8", "surrogatepass"))
+        return result
 
     def values(self, numbers: Iterable[int]) -> list[Value]:
         return [self.value(int(number)) for number in numbers]
@@ -152,9 +152,9 @@ class Terms:
 
     @staticmethod
     def restored(state: dict[str, Any]) -> Terms:
-        found = Terms()
-        found.keys, found.events = Keys.restored(state), state["events"]
-        return found
+        result = Terms()
+        result.keys, result.events = Keys.restored(state), state["events"]
+        return result
 
 
 # Keys

@@ -104,8 +104,8 @@ def pairs(left: SolutionTable, right: SolutionTable, events: int) -> Pairs:
     """All pairs of rows that agree: of one event, and with no variable that both bind differently."""
     shared = [name for name in left.columns if name in right.columns]
     strict = [name for name in shared if not (left.unbound(name) or right.unbound(name))]
-    found = _candidates(left, right, strict, events)
-    a, b = found.left, found.right
+    result = _candidates(left, right, strict, events)
+    a, b = result.left, result.right
     keep: Mask | None = None
     for name in shared:
         x, y = left.columns[name][a], right.columns[name][b]
@@ -113,7 +113,7 @@ def pairs(left: SolutionTable, right: SolutionTable, events: int) -> Pairs:
         if name not in strict:
             same |= (x == UNBOUND) | (y == UNBOUND)
         keep = same if keep is None else keep & same
-    return found if keep is None or keep.all() else Pairs(a[keep], b[keep])
+    return result if keep is None or keep.all() else Pairs(a[keep], b[keep])
 
 
 def _candidates(left: SolutionTable, right: SolutionTable, strict: Sequence[str], events: int) -> Pairs:
@@ -161,8 +161,8 @@ def _by_keys(left: Sequence[Array], right: Sequence[Array]) -> Pairs:
     ordered = y[order]
     first = np.searchsorted(ordered, x, "left")
     counts = np.searchsorted(ordered, x, "right") - first
-    found = expanded(first, counts)
-    return Pairs(found.left, order[found.right])
+    result = expanded(first, counts)
+    return Pairs(result.left, order[result.right])
 
 
 def joint_codes(left: Sequence[Array], right: Sequence[Array]) -> tuple[Array, Array]:
@@ -239,5 +239,5 @@ def stacked(first: SolutionTable, second: SolutionTable) -> SolutionTable:
 
 
 def _column(table: SolutionTable, name: str) -> Array:
-    found = table.columns.get(name)
-    return np.full(table.size, UNBOUND, np.int64) if found is None else found
+    result = table.columns.get(name)
+    return np.full(table.size, UNBOUND, np.int64) if result is None else result

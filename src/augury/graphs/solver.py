@@ -66,10 +66,10 @@ class Solving:
 
     def final(self, pattern: Pattern) -> Solutions:
         names = p.may_bind(pattern)
-        found = distinct(in_each_event(self.solve(pattern), self.events).only(names))
-        assert found.event is not None
-        unbound = np.full(found.size, UNBOUND, np.int64)
-        return Solutions(found.event, {name: found.columns.get(name, unbound) for name in sorted(names)})
+        result = distinct(in_each_event(self.solve(pattern), self.events).only(names))
+        assert result.event is not None
+        unbound = np.full(result.size, UNBOUND, np.int64)
+        return Solutions(result.event, {name: result.columns.get(name, unbound) for name in sorted(names)})
 
     def solve(self, pattern: Pattern, given: SolutionTable | None = None) -> SolutionTable:
         match pattern:
@@ -130,8 +130,8 @@ class Solving:
         if given is not None and pattern.variable in given.columns:
             given = given.only(given.columns.keys() - {pattern.variable})
         inner = self._ready(pattern.expression, self.solve(pattern.pattern, given))
-        found = self.expressions.terms_of(pattern.expression, self._seen(inner))
-        return inner.with_column(pattern.variable, found)
+        result = self.expressions.terms_of(pattern.expression, self._seen(inner))
+        return inner.with_column(pattern.variable, result)
 
     def _left_join(self, pattern: p.LeftJoin, given: SolutionTable | None) -> SolutionTable:
         left = self._ready(pattern.condition, self.solve(pattern.left, given))
@@ -176,14 +176,14 @@ class Solving:
         inner, conditions = push(inner, conditions)
         if isinstance(inner, p.Basic):
             early = [c for c in conditions if p.mentioned(c) <= p.may_bind(inner) and not any(p.exists_in(c))]
-            found = self._basic(inner, early, given)
+            result = self._basic(inner, early, given)
             conditions = [c for c in conditions if c not in early]
         else:
-            found = self.solve(inner, given)
+            result = self.solve(inner, given)
         for condition in conditions:
-            found = self._ready(condition, found)
-            found = found.take(self._holds(condition, found))
-        return found
+            result = self._ready(condition, result)
+            result = result.take(self._holds(condition, result))
+        return result
 
     def _values(self, pattern: p.InlineValues) -> SolutionTable:
         numbers = [[UNBOUND if term is None else self.terms.number(term) for term in row] for row in pattern.rows]
@@ -230,20 +230,20 @@ class Solving:
             for condition in conditions:
                 holds = self._holds(condition, both)
                 both, matched = both.take(holds), Pairs(matched.left[holds], matched.right[holds])
-            found = np.zeros(table.size, bool)
-            found[matched.left] = True
+            result = np.zeros(table.size, bool)
+            result[matched.left] = True
         else:
-            found = self._exists_by_row(expression.pattern, table)
-        return ~found if expression.negated else found
+            result = self._exists_by_row(expression.pattern, table)
+        return ~result if expression.negated else result
 
     def _exists_by_row(self, pattern: Pattern, table: SolutionTable) -> Array:
         """Each row is an event of its own."""
         outer = SolutionTable(table.size, np.arange(table.size), table.columns)
         graph = self.graph.for_rows(table.event, table.size)
         solved = in_each_event(Solving(self.terms, graph, self.dataset, table.size, outer).solve(pattern), table.size)
-        found = np.zeros(table.size, bool)
-        found[solved.event] = True
-        return found
+        result = np.zeros(table.size, bool)
+        result[solved.event] = True
+        return result
 
 
 def _hint(left: SolutionTable, given: SolutionTable | None) -> SolutionTable | None:

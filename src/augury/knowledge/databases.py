@@ -44,8 +44,8 @@ class Database:
 
     @staticmethod
     def parse(text: str) -> Database | None:
-        found = _FILE.fullmatch(text)
-        return None if found is None else Database(found["path"], (found["query"] or "").strip() or None)
+        match = _FILE.fullmatch(text)
+        return None if match is None else Database(match["path"], (match["query"] or "").strip() or None)
 
     def sheet(self, name: str, limits: Limits = NO_LIMITS) -> Sheet:
         """The rows of the query, which may take as long as the limits say, or some minutes."""

@@ -54,11 +54,11 @@ def tables_of(facts: Iterable[Fact]) -> list[FactTable]:
     groups: dict[tuple[str, int], list[Fact]] = {}
     for fact in facts:
         groups.setdefault((fact.name, len(fact.args)), []).append(fact)
-    found: list[FactTable] = []
+    fact_tables: list[FactTable] = []
     for (name, arity), rows in groups.items():
         timed = any(f.since is not None or f.until is not None for f in rows)
         since = np.array([ALWAYS if f.since is None else f.since for f in rows], np.int64) if timed else None
         until = np.array([EVER if f.until is None else f.until for f in rows], np.int64) if timed else None
         columns = tuple(column_of([f.args[i] for f in rows]) for i in range(arity))
-        found.append(FactTable(name, columns, len(rows), since, until))
-    return found
+        fact_tables.append(FactTable(name, columns, len(rows), since, until))
+    return fact_tables

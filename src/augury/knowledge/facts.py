@@ -163,9 +163,9 @@ def facts_of_items(name: str, items: Items, plan: Plan, clock: Clock, skipped: S
     try:
         sheet = _sheet_of_objects(name, items, plan)
         if sheet is not None:
-            found = [read_sheet(name, sheet, plan, clock)]
+            result = [read_sheet(name, sheet, plan, clock)]
             skipped.handle_all(items.problems)
-            return found
+            return result
     except DataError:
         pass
     statements, problems = one_by_one(
@@ -257,14 +257,14 @@ def facts_listed(given: Any) -> list[Any]:
         raise DataError(
             "facts are given by name", hint='facts={"store": …}, where … is a list, a table, a query or a path'
         )
-    found = list(given)
-    for item in found:
+    result = list(given)
+    for item in result:
         if not isinstance(item, Fact) and not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
             raise DataError(
                 f"facts are `Fact` objects, or rows by name, not {brief(item)}",
                 hint='facts={"store": [("s1", "north")]}',
             )
-    return found
+    return result
 
 
 def facts_from(
@@ -294,20 +294,20 @@ def facts_from(
 def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
-    place = f"facts `{name}`"
+    position = f"facts `{name}`"
     if isinstance(rows, str | Path):
         return _from_path(name, str(rows), plan, clock, skipped)
     if isinstance(rows, SourceFile):
         return _from_source(name, rows, plan, clock, skipped)
-    found = _sheets_of(rows, place, skipped.limits)
-    if found is not None:
-        return facts_of_sheets(name, found, plan, clock, skipped)
+    result = _sheets_of(rows, position, skipped.limits)
+    if result is not None:
+        return facts_of_sheets(name, result, plan, clock, skipped)
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise DataError(
             f"the facts of `{name}` are {type(rows).__name__}, not rows", hint="give a list, a table or a path"
         )
     return facts_of_items(
-        name, Items(rows if isinstance(rows, list | tuple) else list(rows), place), plan, clock, skipped
+        name, Items(rows if isinstance(rows, list | tuple) else list(rows), position), plan, clock, skipped
     )
 
 

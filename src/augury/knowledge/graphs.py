@@ -70,10 +70,10 @@ class Graphs:
         if isinstance(given, Graphs):
             return given
         listed = [given] if isinstance(given, str | Path | RdfGraph | RdfTriples) else list(given or ())
-        for one in listed:
-            if not isinstance(one, str | Path | RdfGraph | RdfTriples):
-                raise RunError(f"a graph is a path or augury.rdf(…), not {type(one).__name__}")
-        return Graphs([one if isinstance(one, RdfGraph) else RdfGraph(one) for one in listed], skipped)
+        for item in listed:
+            if not isinstance(item, str | Path | RdfGraph | RdfTriples):
+                raise RunError(f"a graph is a path or augury.rdf(…), not {type(item).__name__}")
+        return Graphs([item if isinstance(item, RdfGraph) else RdfGraph(item) for item in listed], skipped)
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -130,19 +130,19 @@ class Graphs:
 
     def misspelt(self, empty: Iterable[str]) -> dict[str, str]:
         """For static predicates without facts, the property that may have been meant."""
-        found = {name: nearest(name, self.predicates) for name in empty if ":" in name}
-        return {name: close for name, close in found.items() if close}
+        result = {name: nearest(name, self.predicates) for name in empty if ":" in name}
+        return {name: close for name, close in result.items() if close}
 
     @cached_property
     def predicates(self) -> set[str]:
         """The names of all predicates that there are, or that something follows for."""
         schema = self.schema
-        found = {word.text for word in VOCABULARY} if self.given else set()
-        found |= {getattr(schema.terms[p], "text", "") for p in schema.subproperties} if schema is not None else set()
+        result = {word.text for word in VOCABULARY} if self.given else set()
+        result |= {getattr(schema.terms[p], "text", "") for p in schema.subproperties} if schema is not None else set()
         for triples in (self.plain, self.entailing):
             if triples is not None:
-                found |= {getattr(triples.terms[p], "text", "") for p in triples.pairs}
-        return found
+                result |= {getattr(triples.terms[p], "text", "") for p in triples.pairs}
+        return result
 
 
 def entailing(predicates: Iterable[Predicate]) -> list[Clause]:

@@ -57,7 +57,7 @@ class Knowledge:
         self.component = {p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group}
         for predicate, listed in self.clauses.items():
             group = {p for p, number in self.component.items() if number == self.component[predicate]}
-            self.clauses[predicate] = [one for clause in listed for one in expanded(clause, group)]
+            self.clauses[predicate] = [item for clause in listed for item in expanded(clause, group)]
         self.solver = Solver(self)
         self.closures = Closures(self)
         self.materialised = Materialised(self)
@@ -88,10 +88,10 @@ class Knowledge:
             self.changes.settle()
 
     def relation(self, name: str, arity: int) -> FactRelation:
-        found = self.relations.get((name, arity))
-        if found is None:
-            found = self.relations[name, arity] = FactRelation(name, arity, self.words)
-        return found
+        result = self.relations.get((name, arity))
+        if result is None:
+            result = self.relations[name, arity] = FactRelation(name, arity, self.words)
+        return result
 
     # Questions
 
@@ -129,20 +129,20 @@ class Knowledge:
 
     def bounds(self, predicate: Predicate) -> Array:
         """The times at which answers of a predicate may change, in order."""
-        found = self._bounds.get(predicate)
-        if found is None:
+        result = self._bounds.get(predicate)
+        if result is None:
             parts = [r.bounds for p in self.below(predicate) if (r := self.relations.get(p)) is not None]
             parts = [bounds for bounds in parts if len(bounds)]
-            found = parts[0] if len(parts) == 1 else unique(np.concatenate(parts)) if parts else NONE
-            self._bounds[predicate] = found
-        return found
+            result = parts[0] if len(parts) == 1 else unique(np.concatenate(parts)) if parts else NONE
+            self._bounds[predicate] = result
+        return result
 
     def _epochs(self, predicate: Predicate, at: Array) -> Array:
         bounds = self.bounds(predicate)
         if not len(bounds):
             return np.full(len(at), FAR, np.int64)
-        place = np.searchsorted(bounds, at, side="right") - 1
-        return np.where(place < 0, FAR, bounds[place])
+        position = np.searchsorted(bounds, at, side="right") - 1
+        return np.where(position < 0, FAR, bounds[position])
 
     def last_bound(self, predicate: Predicate) -> int:
         """The time from which on answers of a predicate no longer change."""
@@ -153,10 +153,10 @@ class Knowledge:
 
     def below(self, predicate: Predicate) -> set[Predicate]:
         """The predicates that a predicate rests on, itself included."""
-        found = self._below.get(predicate)
-        if found is None:
-            found = self._below[predicate] = below(predicate, self.reads)
-        return found
+        result = self._below.get(predicate)
+        if result is None:
+            result = self._below[predicate] = below(predicate, self.reads)
+        return result
 
     def facts_below(self, predicate: Predicate) -> int:
         return sum(len(self.relations[p]) for p in self.below(predicate) if p in self.relations)
@@ -180,14 +180,14 @@ class Knowledge:
         self.forget()
         self.near.clear()
         facts = list(self.relations.values())
-        smaller, moved = self.words.without([one.rows.data[:, : one.rows.n].ravel() for one in facts])
+        smaller, moved = self.words.without([fact.rows.data[:, : fact.rows.n].ravel() for fact in facts])
         recoded = []
-        for one in facts:
-            codes = one.rows.data.copy()
-            codes[:, one.rows.n :] = 0
+        for fact in facts:
+            codes = fact.rows.data.copy()
+            codes[:, fact.rows.n :] = 0
             odd = (codes & 1).astype(bool)
             codes[odd] = moved[codes[odd] >> 1]
-            recoded.append((one, codes))
+            recoded.append((fact, codes))
         self._recoding = (smaller, recoded)
         self._recode()
 
@@ -215,12 +215,12 @@ class Knowledge:
     @property
     def learned(self) -> int:
         """How many facts there are beyond those that were there when the run began."""
-        return sum(max(0, len(one) - one.given) for one in self.relations.values())
+        return sum(max(0, len(relation) - relation.given) for relation in self.relations.values())
 
     @property
     def bytes(self) -> int:
         """What facts and their values take, and what was found out about them."""
-        return self.words.bytes + sum(one.bytes for one in self.relations.values()) + self.solver.bytes
+        return self.words.bytes + sum(relation.bytes for relation in self.relations.values()) + self.solver.bytes
 
     def forget(self, changed: Iterable[Predicate] | None = None) -> None:
         """Forgets what was found out, or what rests on facts that have changed."""

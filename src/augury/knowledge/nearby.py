@@ -65,11 +65,11 @@ def _question(
         op, left, right = {">": "<", ">=": "<="}[op], right, left  # type: ignore[assignment]
     if op not in ("<", "<=") or not isinstance(left, Apply) or left.function != "distance_km" or len(left.args) != 4:
         return None
-    for one, other in ((left.args[:2], left.args[2:]), (left.args[2:], left.args[:2])):
-        if not all(isinstance(a, Var) and condition.args.count(a) == 1 for a in one) or one[0] == one[1]:
+    for item, other in ((left.args[:2], left.args[2:]), (left.args[2:], left.args[:2])):
+        if not all(isinstance(a, Var) and condition.args.count(a) == 1 for a in item) or item[0] == item[1]:
             continue
         if variables(*other, right) <= frame.vars.keys():
-            places = (condition.args.index(one[0]), condition.args.index(one[1]))
+            places = (condition.args.index(item[0]), condition.args.index(item[1]))
             return places, other[0], other[1], right, op == "<"
     return None
 

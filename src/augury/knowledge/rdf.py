@@ -125,9 +125,9 @@ class RdfTriples:
         order = np.argsort(self.predicate, kind="stable")
         keys = (self.subject.astype(np.int64) * n + self.object)[order]
         ordered = self.predicate[order]
-        found = distinct(ordered)
-        parts = np.split(keys, np.searchsorted(ordered, found[1:]))
-        return {p: split(distinct(part), n) for p, part in zip(found.tolist(), parts, strict=False)}
+        result = distinct(ordered)
+        parts = np.split(keys, np.searchsorted(ordered, result[1:]))
+        return {p: split(distinct(part), n) for p, part in zip(result.tolist(), parts, strict=False)}
 
     def tables(self, only: Collection[str] | None = None) -> list[FactTable]:
         """A table of two columns for each predicate, named by its IRI; of those in `only`, where it is given."""
@@ -162,10 +162,10 @@ def tables_of_pairs(
 def _column(terms: Sequence[Value], numbers: Integers, places: Array) -> Coded:
     """A column that has no other values than those in it; `places` is room to write in."""
     if len(numbers) * 8 < len(terms):
-        found = distinct(numbers)
+        result = distinct(numbers)
     else:
         marked = np.zeros(len(terms), bool)
         marked[numbers] = True
-        found = np.flatnonzero(marked)
-    places[found] = np.arange(len(found), dtype=np.int32)
-    return Coded([terms[i] for i in found.tolist()], places[numbers])
+        result = np.flatnonzero(marked)
+    places[result] = np.arange(len(result), dtype=np.int32)
+    return Coded([terms[i] for i in result.tolist()], places[numbers])

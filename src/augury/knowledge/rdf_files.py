@@ -62,20 +62,20 @@ def read_quads(path: str, skipped: Skipped, form: Form | None = None) -> Quads:
     """
     form = form or form_of(path)
     oxigraph()
-    place = "standard input" if path == "-" else path
-    reading = _FileReading(place, form, skipped)
+    position = "standard input" if path == "-" else path
+    reading = _FileReading(position, form, skipped)
     with _opened(path) as file:
         try:
-            _check_triple_terms(file, place)
-            for lines in _lines(file, place) if form in _LINED else _statements(file, path, reading):
+            _check_triple_terms(file, position)
+            for lines in _lines(file, position) if form in _LINED else _statements(file, path, reading):
                 reading.add(lines)
         except DataError as error:
             if form not in _WHOLE:
                 raise
             skipped.handle(error)
-            return _FileReading(place, form, skipped).quads()
+            return _FileReading(position, form, skipped).quads()
         except RecursionError:
-            raise _too_deep(place) from None
+            raise _too_deep(position) from None
     return reading.quads()
 
 
@@ -85,10 +85,10 @@ _WHOLE = ("RDF/XML", "JSON-LD")
 
 def form_of(path: str) -> Form:
     """The form of a file, by its ending; standard input is TriG, as Turtle and N-Triples are, too."""
-    found = "TriG" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
-    if found is None:
+    result = "TriG" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
+    if result is None:
         raise DataError("is no RDF by its name", path, f"name it {', '.join(ENDINGS)}")
-    return found
+    return result
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -121,15 +121,15 @@ def _malformed(error: SyntaxError, place: str, form: Form, before: int = 0) -> D
 
 def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
     """The lines of a file, a chunk of them at a time."""
-    rest = b""
+    remaining = b""
     while block := file.read(CHUNK):
-        block = rest + block
+        block = remaining + block
         cut = block.rfind(b"\n") + 1
         if len(block) - cut > LINE:
             raise DataError(f"a line of more than {LINE:,} bytes", place)
         yield block[:cut]
-        rest = block[cut:]
-    yield rest
+        remaining = block[cut:]
+    yield remaining
 
 
 class _FileReading:
@@ -367,13 +367,13 @@ def _line_of_mistake(data: bytes, form: Form, base: str) -> int | None:
 def _remote(data: bytes, place: str) -> DataError:
     """What is said about a context that would have to be fetched."""
     try:
-        found = next(_contexts(json.loads(data)), "")
+        result = next(_contexts(json.loads(data)), "")
     except ValueError:
-        found = ""
-    spelt = json.dumps(found, ensure_ascii=False).encode()
-    line = data[: data.find(spelt)].count(b"\n") + 1 if found and spelt in data else 0
+        result = ""
+    spelt = json.dumps(result, ensure_ascii=False).encode()
+    line = data[: data.find(spelt)].count(b"\n") + 1 if result and spelt in data else 0
     return DataError(
-        f"its @context is in another document, which is not fetched{f': {found}' if found else ''}",
+        f"its @context is in another document, which is not fetched{f': {result}' if result else ''}",
         f"{place}:{line}" if line else place,
         "put the object that is there into the @context of the file",
     )
@@ -387,5 +387,5 @@ def _contexts(item: Any) -> Iterator[str]:
     elif isinstance(item, dict):
         for key, part in item.items():
             if key in ("@context", "@import"):
-                yield from (one for one in (part if isinstance(part, list) else [part]) if isinstance(one, str))
+                yield from (item for item in (part if isinstance(part, list) else [part]) if isinstance(item, str))
             yield from _contexts(part)

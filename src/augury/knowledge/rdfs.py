@@ -37,12 +37,12 @@ VOCABULARY = (TYPE, SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 
 def closure(triples: Iterable[Triple]) -> set[Triple]:
     """All that follows from triples, by the rules applied until nothing new comes."""
-    found = set(triples)
+    result = set(triples)
     while True:
-        new = _step(found) - found
+        new = _step(result) - result
         if not new:
-            return {(s, p, o) for s, p, o in found if isinstance(p, Iri) and not p.text.startswith("_:")}
-        found |= new
+            return {(s, p, o) for s, p, o in result if isinstance(p, Iri) and not p.text.startswith("_:")}
+        result |= new
 
 
 def _is_resource(value: Value) -> bool:
@@ -119,8 +119,8 @@ class Schema:
 
     def pairs(self) -> dict[int, Pairs]:
         """The pairs of every property that has any, `rdf:type` with `types` alone."""
-        found = {p: self.instances(p) for p in {*self._stated, *self.subproperties} - {self.type} if self._named(p)}
-        return {p: rows for p, rows in {**found, **self._closed, self.type: self.types}.items() if len(rows[0])}
+        result = {p: self.instances(p) for p in {*self._stated, *self.subproperties} - {self.type} if self._named(p)}
+        return {p: rows for p, rows in {**result, **self._closed, self.type: self.types}.items() if len(rows[0])}
 
     def _named(self, p: int) -> bool:
         """Whether a triple can have this predicate: a blank node or a literal cannot be one."""
@@ -205,8 +205,8 @@ class Schema:
     def _union(self, parts: Iterable[Pairs]) -> Pairs:
         """The pairs that are in one of several lists, each once."""
         n = len(self.terms)
-        found = [s.astype(np.int64) * n + o for s, o in parts if len(s)]
-        return split(distinct(np.concatenate(found)), n) if found else NONE
+        result = [s.astype(np.int64) * n + o for s, o in parts if len(s)]
+        return split(distinct(np.concatenate(result)), n) if result else NONE
 
     def _transitive(self, pairs: Pairs) -> Pairs:
         """The transitive closure: what is reached from each subject."""
@@ -254,8 +254,8 @@ def _all_with(firsts: Array, second: int) -> Pairs:
 
 def _below(pairs: Pairs) -> dict[int, list[int]]:
     """The subproperties of each property, itself aside."""
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for q, p in _rows(pairs):
         if q != p:
-            found.setdefault(p, []).append(q)
-    return found
+            result.setdefault(p, []).append(q)
+    return result

@@ -41,11 +41,11 @@ def facts_of_sheets(
 def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     """The facts of one sheet."""
     try:
-        found = [read_sheet(name, sheet, plan, clock)]
+        result = [read_sheet(name, sheet, plan, clock)]
     except DataError:
         return read_rows(name, sheet, plan, clock, skipped)
     skipped.handle_all(sheet.problems)
-    return found
+    return result
 
 
 def checked(name: str, sheet: Sheet, plan: Plan) -> FactHeading:
@@ -81,18 +81,18 @@ def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> StatementTa
 
 def _bounds(cells: Cells, clock: Clock, unbounded: int) -> Array | None:
     """Times, `unbounded` where there is none; None where no row has one."""
-    found = cells.times(clock)
-    missing = found == MISSING
-    return None if missing.all() else np.where(missing, unbounded, found)
+    result = cells.times(clock)
+    missing = result == MISSING
+    return None if missing.all() else np.where(missing, unbounded, result)
 
 
 def _retracts(cells: Cells) -> Array:
     """Whether a row retracts, by its `op`."""
-    found = coded(cells.plain())
-    unknown = [v for v in found.values if v not in (None, "", "assert", "retract")]
+    result = coded(cells.plain())
+    unknown = [v for v in result.values if v not in (None, "", "assert", "retract")]
     if unknown:
         raise DataError(f"unknown op {unknown[0]!r}", hint="it is assert or retract")
-    return np.array([*(v == "retract" for v in found.values), False], bool)[found.index]
+    return np.array([*(v == "retract" for v in result.values), False], bool)[result.index]
 
 
 def read_rows(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
@@ -107,16 +107,16 @@ def one_by_one(
     part: Sheet | Items, read: Callable[[int], Statement], on_error: OnError
 ) -> tuple[list[Statement], list[Problem]]:
     """The statements of a part, with what is wrong in it, up to where a run would stop."""
-    found: list[Statement] = []
+    statements: list[Statement] = []
     problems = list(part.problems)
     for row in range(len(part)):
         try:
-            found.append(read(row))
+            statements.append(read(row))
         except DataError as error:
             problems.append((part.line(row), error.at(error.place or part.at(row))))
             if on_error == "stop":
                 break
-    return found, problems
+    return statements, problems
 
 
 def _statement(heading: FactHeading, sheet: Sheet, row: int, plan: Plan, clock: Clock) -> Statement:

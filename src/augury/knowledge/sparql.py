@@ -24,8 +24,8 @@ class BadQuery(Exception):
 
 def columns_of(text: str) -> int:
     """How many columns a query gives; raises BadQuery where it cannot be asked."""
-    found = _asked(oxigraph().Store(), text)
-    return 0 if isinstance(found, bool) or type(found).__name__ == "QueryBoolean" else len(found.variables)
+    result = _asked(oxigraph().Store(), text)
+    return 0 if isinstance(result, bool) or type(result).__name__ == "QueryBoolean" else len(result.variables)
 
 
 _SERVICE = re.compile(r"(?<![\w?$:.-])service(?![\w:.-])", re.IGNORECASE)
@@ -67,21 +67,21 @@ def _asked(store: Any, text: str, dataset: QueryDataset | None = None) -> Any:
         raise BadQuery("SERVICE would ask another machine, and a program asks none")
     try:
         if dataset is None:
-            found = store.query(text)
+            result = store.query(text)
         else:
             named = [ox.NamedNode(name) for name in dataset.named]
-            found = store.query(text, default_graph=ox.DefaultGraph(), named_graphs=named)
+            result = store.query(text, default_graph=ox.DefaultGraph(), named_graphs=named)
     except SyntaxError as error:
-        place = re.search(r"at (\d+):(\d+)", str(error))
-        at = f" at line {place[1]}, column {place[2]} of the query" if place else ""
+        position = re.search(r"at (\d+):(\d+)", str(error))
+        at = f" at line {position[1]}, column {position[2]} of the query" if position else ""
         if "Prefix not found" in str(error):
             raise BadQuery(f"an unknown prefix{at}") from None
         raise BadQuery(f"malformed SPARQL{at}") from None
     except (ValueError, OSError) as error:
         raise BadQuery(f"SPARQL: {error}") from None
-    if type(found).__name__ == "QueryTriples":
+    if type(result).__name__ == "QueryTriples":
         raise BadQuery("a query that is a condition begins with SELECT or ASK")
-    return found
+    return result
 
 
 def answers(name: str, text: str, triples: Callable[[], RdfTriples]) -> FactTable:
@@ -95,15 +95,15 @@ def answers(name: str, text: str, triples: Callable[[], RdfTriples]) -> FactTabl
         return getattr(known.terms[int(given[1:])], "text", "")[2:] if given[0] == "n" else given
 
     try:
-        found = _asked(store, text, dataset)
-        if type(found).__name__ in ("QueryBoolean", "bool"):
-            return FactTable(name, (), int(bool(found)))
-        rows = [[None if term is None else value_of_term(term_from(term, label)) for term in row] for row in found]
+        result = _asked(store, text, dataset)
+        if type(result).__name__ in ("QueryBoolean", "bool"):
+            return FactTable(name, (), int(bool(result)))
+        rows = [[None if term is None else value_of_term(term_from(term, label)) for term in row] for row in result]
     except BadQuery as error:
         raise DataError(str(error)) from None
     except (ValueError, OSError, RuntimeError) as error:
         raise DataError(f"SPARQL: {error}") from None
-    width = len(found.variables)
+    width = len(result.variables)
     return FactTable(name, tuple(column_of([row[i] for row in rows]) for i in range(width)), len(rows))
 
 

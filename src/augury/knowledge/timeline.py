@@ -37,15 +37,15 @@ class Statements:
     def intervals(self) -> list[tuple[int, int]]:
         """When the fact holds: the fewest intervals `[since, until)`, in order."""
         retracts = sorted(self._retracts)
-        found: list[tuple[int, int]] = []
+        result: list[tuple[int, int]] = []
         for since, until in sorted(self._asserts.items()):
             after = bisect_right(retracts, since)
             until = min(until, retracts[after]) if after < len(retracts) else until
-            if found and since <= found[-1][1]:
-                found[-1] = (found[-1][0], max(until, found[-1][1]))
+            if result and since <= result[-1][1]:
+                result[-1] = (result[-1][0], max(until, result[-1][1]))
             elif since < until:
-                found.append((since, until))
-        return found
+                result.append((since, until))
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class StatementTable:
 def statement_tables(statements: Iterable[Statement]) -> list[StatementTable]:
     """Single statements as tables, one a predicate."""
     groups: dict[tuple[str, int], list[Statement]] = {}
-    for one in statements:
-        groups.setdefault((one.fact.name, len(one.fact.args)), []).append(one)
+    for item in statements:
+        groups.setdefault((item.fact.name, len(item.fact.args)), []).append(item)
     found: list[StatementTable] = []
     for group in groups.values():
         flags = np.array([s.retract for s in group], bool)
@@ -123,11 +123,11 @@ def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
     `open() from 2`, `retract open() at 5`, `open() from 7` → `open()` in [2, 5) and from 7 on.
     """
     known: dict[Hashable, tuple[Fact, Statements]] = {}
-    for one in statements:
-        fact = one.fact
+    for item in statements:
+        fact = item.fact
         _, about = known.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
         since = ALWAYS if fact.since is None else fact.since
-        if one.retract:
+        if item.retract:
             about.add_retract(since)
         else:
             about.add_assert(since, EVER if fact.until is None else fact.until)
@@ -139,7 +139,7 @@ def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
 def as_statements(facts: Iterable[Fact]) -> list[Statement]:
     """Facts as statements, those of which something is retracted as they came."""
     tables = getattr(facts, "statement_tables", None)
-    return [Statement(f) for f in facts] if tables is None else [one for table in tables for one in table]
+    return [Statement(f) for f in facts] if tables is None else [item for table in tables for item in table]
 
 
 def fact_key(args: tuple[Value, ...]) -> Hashable:
@@ -150,6 +150,6 @@ def fact_key(args: tuple[Value, ...]) -> Hashable:
 def settled(tables: Iterable[StatementTable]) -> FactTable:
     """What the statements about one predicate come to."""
     tables = list(tables)
-    found = tables_of(timeline(s for table in tables for s in table))
+    result = tables_of(timeline(s for table in tables for s in table))
     name, arity = tables[0].predicate
-    return found[0] if found else FactTable(name, tuple(column_of([]) for _ in range(arity)), 0)
+    return result[0] if result else FactTable(name, tuple(column_of([]) for _ in range(arity)), 0)

@@ -42,13 +42,13 @@ def ticks(lo: int, hi: int, clock: Clock, most: int) -> list[AxisTick]:
     if not step:
         return _by_months(lo, hi, most)
     origin = -3 * DAY if step == 7 * DAY else 0  # weeks begin on Monday
-    found: list[AxisTick] = []
+    axis_ticks: list[AxisTick] = []
     before = ""
     for time in range(-(-(lo - origin) // step) * step + origin, hi + 1, step):
         text, below = _said(time, step)
-        found.append(AxisTick(time, text, below if below != before else ""))
+        axis_ticks.append(AxisTick(time, text, below if below != before else ""))
         before = below
-    return found
+    return axis_ticks
 
 
 def _round_step(least: float) -> int:
@@ -76,7 +76,7 @@ def _by_months(lo: int, hi: int, most: int) -> list[AxisTick]:
     first, last = moment_of(lo), moment_of(hi)
     months = (last.year - first.year) * 12 + last.month - first.month
     step = next((s for s in _MONTHS if months / s <= most), _MONTHS[-1])
-    found: list[AxisTick] = []
+    axis_ticks: list[AxisTick] = []
     before = ""
     for month in range(-(-(first.year * 12 + first.month - 1) // step) * step, last.year * 12 + last.month, step):
         year, number = divmod(month, 12)
@@ -84,11 +84,11 @@ def _by_months(lo: int, hi: int, most: int) -> list[AxisTick]:
         if at < lo:
             continue
         if step >= 12:
-            found.append(AxisTick(at, str(year)))
+            axis_ticks.append(AxisTick(at, str(year)))
         else:
-            found.append(AxisTick(at, _NAMES[number], str(year) if str(year) != before else ""))
+            axis_ticks.append(AxisTick(at, _NAMES[number], str(year) if str(year) != before else ""))
             before = str(year)
-    return found
+    return axis_ticks
 
 
 def about_length(length: float, clock: Clock) -> str:

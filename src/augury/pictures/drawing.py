@@ -205,7 +205,7 @@ def _histogram(drawing: Drawing, lane: Lane, top: float, height: float, page: bo
     """How many events there are at a time, bin by bin; what was taken back as a line."""
     scale = drawing.scale
     count = int(scale.width / _BIN)
-    found: list[str] = []
+    result: list[str] = []
     for level in range(_LEVELS if page else 1):
         bins = count * 4**level
         stands, gone = (counted(lane, scale, bins, which) for which in (~lane.gone, lane.gone))
@@ -220,13 +220,13 @@ def _histogram(drawing: Drawing, lane: Lane, top: float, height: float, page: bo
         ]
         said = f"up to {most:,} in {about_length((scale.hi - scale.lo) / bins, drawing.scene.clock)}"
         hidden = ' style="display:none"' if level else ""
-        found += [
+        result += [
             f'<g class="bins" data-level="{level}" data-y="{top + height:g}"{hidden}>',
             f'<g transform="translate(0 {top + height:g})"><title>{escape(lane.name)}: {said}</title>{"".join(shapes)}</g>',
             f'<text class="label" x="{scale.left + scale.width - 4:g}" y="{top + 4:g}" text-anchor="end" font-size="10" fill="{INK}" '
             f'fill-opacity="0.75">{said}</text></g>',
         ]
-    return found
+    return result
 
 
 def counted(lane: Lane, scale: Scale, bins: int, which: Array) -> Array:
@@ -259,7 +259,7 @@ def _shown(drawing: Drawing, wanted: Sequence[Event]) -> tuple[list[str], list[s
     arrows: dict[tuple[str, str], str] = {}
     for event in wanted:
         for part, whole in _edges(drawing.scene, event):
-            ends = [_found(drawing, one) for one in (part, whole)]
+            ends = [_found(drawing, item) for item in (part, whole)]
             if None in ends:
                 continue
             (key1, mark1), (key2, mark2) = ends  # type: ignore[misc]
@@ -273,18 +273,18 @@ def _shown(drawing: Drawing, wanted: Sequence[Event]) -> tuple[list[str], list[s
 
 def _unseen(drawing: Drawing, wanted: Sequence[Event]) -> list[str]:
     """The arrows that a click shows: those to each event that was derived and is drawn."""
-    found: list[str] = []
+    result: list[str] = []
     roots = [(key, mark) for key, mark in drawing.marks.items() if mark.kind != "event"]
     for (lane, row), root in roots[:_ROOTS]:
         arrows: dict[tuple[object, object], str] = {}
         for part, whole in _edges(drawing.scene, root.event):
-            ends = [_found(drawing, one) for one in (part, whole)]
+            ends = [_found(drawing, item) for item in (part, whole)]
             if None not in ends:
                 (key1, mark1), (key2, mark2) = ends  # type: ignore[misc]
                 arrows[key1, key2] = _arrow(mark1, mark2)
         if arrows:
-            found.append(f'<g class="why" data-of="{lane}.{row}" style="display:none">{"".join(arrows.values())}</g>')
-    return found
+            result.append(f'<g class="why" data-of="{lane}.{row}" style="display:none">{"".join(arrows.values())}</g>')
+    return result
 
 
 def _edges(scene: Scene, event: Event) -> Iterator[tuple[Event, Event]]:
@@ -351,7 +351,7 @@ def _text(x: float, y: float, words: str, size: int = 11, weight: str = "", anch
 
 
 def _legend(scene: Scene, arrows: bool, y: float) -> list[str]:
-    found: list[str] = []
+    result: list[str] = []
     x = _MARGIN + 6
     for kind in dict.fromkeys(lane.kind for lane in scene.lanes):
         c = COLOURS[kind]
@@ -359,36 +359,36 @@ def _legend(scene: Scene, arrows: bool, y: float) -> list[str]:
         if kind != "event":
             shape = f'<path d="M{x:g} {y - 9.5:g}l5.5 5.5-5.5 5.5-5.5-5.5z" fill="{c}"/>'
         bar = f'<rect x="{x + 10:g}" y="{y - 9:g}" width="16" height="10" rx="3" fill="{c}" fill-opacity="0.25" stroke="{c}" stroke-width="1.5"/>'
-        found += [shape, bar, _text(x + 32, y, WORDS[kind], opacity="0.8")]
+        result += [shape, bar, _text(x + 32, y, WORDS[kind], opacity="0.8")]
         x += 32 + text_width(WORDS[kind]) + 20
     if any(lane.gone.any() for lane in scene.lanes):
-        found.append(
+        result.append(
             f'<g fill="none" stroke="{INK}" stroke-width="1.5"><rect x="{x - 5:g}" y="{y - 9:g}" width="22" height="10" rx="3" '
             f'stroke-dasharray="3 2"/><path d="M{x - 8:g} {y - 4:g}h28"/></g>'
         )
-        found.append(_text(x + 26, y, "taken back", opacity="0.8"))
+        result.append(_text(x + 26, y, "taken back", opacity="0.8"))
         x += 26 + text_width("taken back") + 20
     if arrows:
-        found.append(
+        result.append(
             f'<g opacity="0.6"><path d="M{x:g} {y - 11:g}v9" stroke="{INK}"/>'
             f'<path d="M{x - 3.2:g} {y - 4:g}h6.4l-3.2 6.5z" fill="{INK}"/></g>'
         )
-        found.append(_text(x + 10, y, "is part of", opacity="0.8"))
-    return found
+        result.append(_text(x + 10, y, "is part of", opacity="0.8"))
+    return result
 
 
 def _axis(clock: Clock, scale: Scale, top: float, bottom: float) -> list[str]:
-    found = [f'<g class="axis" stroke="{INK}" stroke-opacity="0.14">']
+    result = [f'<g class="axis" stroke="{INK}" stroke-opacity="0.14">']
     marks = ticks(scale.lo, scale.hi, clock, max(2, int(scale.width / 90)))
-    found += [f'<path d="M{scale(mark.at):.1f} {top:g}V{bottom + 4:g}"/>' for mark in marks]
-    found += ["</g>", '<g class="times">']
+    result += [f'<path d="M{scale(mark.at):.1f} {top:g}V{bottom + 4:g}"/>' for mark in marks]
+    result += ["</g>", '<g class="times">']
     edge = scale.left + scale.width + 14
     for mark in marks:
-        found.append(_text(round(scale(mark.at), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
+        result.append(_text(round(scale(mark.at), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
         if mark.below:
             at = min(scale(mark.at), edge - text_width(mark.below) / 2)
-            found.append(_text(round(at, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
-    found.append("</g>")
+            result.append(_text(round(at, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
+    result.append("</g>")
     unit = "UTC" if clock.kind == "timestamp" else "ticks"
-    found.append(_text(scale.left - 10, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))
-    return found
+    result.append(_text(scale.left - 10, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))
+    return result

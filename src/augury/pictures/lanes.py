@@ -74,7 +74,7 @@ def joined(lanes: Sequence[Lane]) -> Lane:
         which = int(np.searchsorted(firsts, row, side="right")) - 1
         return lanes[which].event(row - int(firsts[which]))
 
-    start, end, gone = (np.concatenate([getattr(one, name) for one in lanes]) for name in ("start", "end", "gone"))
+    start, end, gone = (np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("start", "end", "gone"))
     return Lane(lanes[0].name, lanes[0].kind, start, end, gone, event)
 
 
@@ -130,17 +130,17 @@ class Scene:
             detected = [lane for lane in self.lanes if lane.kind == "detected"]
             few = sum(map(len, detected)) <= _FEW
             return [lane.event(row) for lane in detected for row in range(len(lane))] if few else []
-        found: list[Event] = []
-        for one in [select] if isinstance(select, Event | str) else select:
-            if isinstance(one, Event):
-                found.append(one)
+        events: list[Event] = []
+        for item in [select] if isinstance(select, Event | str) else select:
+            if isinstance(item, Event):
+                events.append(item)
                 continue
-            lanes = [lane for lane in self.lanes if lane.name == one]
+            lanes = [lane for lane in self.lanes if lane.name == item]
             if not lanes:
                 known = [lane.name for lane in self.lanes]
-                raise RunError(f"there is no event of type `{one}`", f"there is {', '.join(known) or 'nothing'}")
-            found += [lane.event(row) for lane in lanes for row in range(len(lane))]
-        return found
+                raise RunError(f"there is no event of type `{item}`", f"there is {', '.join(known) or 'nothing'}")
+            events += [lane.event(row) for lane in lanes for row in range(len(lane))]
+        return events
 
 
 def _between(lane: Lane, since: int | None, until: int | None) -> Array:

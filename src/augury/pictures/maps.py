@@ -58,13 +58,13 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
 
     Events are small points; detections are marks of a colour and a shape a type, larger where there are more.
     """
-    shown = [one for one in found if one.points]
+    shown = [item for item in found if item.points]
     if not shown:
         raise RunError(
             "no event has a place",
             "name attributes longitude and latitude (or lon and lat), or give places={'s1': (longitude, latitude)}",
         )
-    points = [point for one in shown for point in one.points]
+    points = [point for item in shown for point in item.points]
     (west, east), (south, north) = _bounds([p[0] for p in points], 180), _bounds([p[1] for p in points], 90)
     wide = math.cos(math.radians((south + north) / 2)) * (east - west)  # in degrees of latitude
     height = min(max(width * (north - south) / max(wide, 1e-9), 0.35 * width), width)
@@ -77,17 +77,17 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         across = min(width, height * wide / (north - south))  # a narrow map has room for few longitudes
         axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
         number = 0
-        for one in sorted(shown, key=lambda one: ("event", "derived", "detected").index(one.kind)):
-            counts = Counter(one.points)
+        for item in sorted(shown, key=lambda one: ("event", "derived", "detected").index(one.kind)):
+            counts = Counter(item.points)
             distinct = sorted(counts)
             x, y = [p[0] for p in distinct], [p[1] for p in distinct]
-            label = f"{visible(one.type)} ({len(one.points):,})"
+            label = f"{visible(item.type)} ({len(item.points):,})"
             faint = 0.25 if len(distinct) > _SWARM else 1.0
-            if one.kind == "event":
+            if item.kind == "event":
                 axes.scatter(x, y, s=14, marker=".", color="#8a8f98", alpha=min(faint, 0.8), label=label)
             else:
                 edge, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-                fill = "none" if one.kind == "derived" else edge
+                fill = "none" if item.kind == "derived" else edge
                 largest = min(max(2500 / len(distinct), 24), 110)
                 sizes = [largest * (0.4 + 0.6 * counts[p] / max(counts.values())) for p in distinct]
                 axes.scatter(

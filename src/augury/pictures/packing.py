@@ -44,7 +44,7 @@ def _packed(
 ) -> list[Placed] | None:
     """Each mark goes to the first row that is free where it and its label are."""
     taken: list[list[tuple[float, float]]] = []
-    found: dict[int, Placed] = {}
+    result: dict[int, Placed] = {}
     for number in sorted(range(len(marks)), key=lambda i: marks[i]):
         left, right = marks[number]
         ways = _ways(left, right, *labels[number], bounds)
@@ -56,8 +56,8 @@ def _packed(
                 return None
             taken.append([])
         taken[row].append(room)
-        found[number] = Placed(left, right, row, label, anchor)
-    return [found[i] for i in range(len(marks))]
+        result[number] = Placed(left, right, row, label, anchor)
+    return [result[i] for i in range(len(marks))]
 
 
 def _room(left: float, right: float) -> tuple[float, float]:

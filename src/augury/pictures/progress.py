@@ -41,9 +41,9 @@ class Watch:
     def look(self) -> Sample:
         """Notes what the session has seen and holds."""
         stats = self.session.stats()
-        found = Sample(time.monotonic() - self._began, stats["events"], stats["rows"], stats["bytes"])
-        self.samples.append(found)
-        return found
+        result = Sample(time.monotonic() - self._began, stats["events"], stats["rows"], stats["bytes"])
+        self.samples.append(result)
+        return result
 
     def chart(self, title: str = "") -> Picture:
         """Throughput and state over time, as seen so far."""
@@ -54,14 +54,14 @@ def stream_chart(progress: Iterable[Mapping[str, Any]], title: str = "") -> Pict
     """Throughput and state over time of a stream of Spark: `stream_chart(query.recentProgress)`."""
     samples: list[Sample] = []
     events, began = 0, None
-    for one in progress:
-        if isinstance(one, str):
+    for item in progress:
+        if isinstance(item, str):
             raise RunError("not the progress of a query", "give query.recentProgress")
-        moment = datetime.fromisoformat(one["timestamp"])
+        moment = datetime.fromisoformat(item["timestamp"])
         began = began or moment
-        events += int(one["numInputRows"])
-        operators = one.get("stateOperators") or ()
-        lasted = (one.get("durationMs") or {}).get("triggerExecution", 0) / 1000
+        events += int(item["numInputRows"])
+        operators = item.get("stateOperators") or ()
+        lasted = (item.get("durationMs") or {}).get("triggerExecution", 0) / 1000
         samples.append(
             Sample(
                 (moment - began).total_seconds() + lasted,
@@ -77,7 +77,7 @@ def chart_of(samples: Sequence[Sample], title: str = "") -> Picture:
     """Events a second between looks, and below it the rows and the megabytes that were held."""
     if len(samples) < 2:
         raise RunError("a chart over time needs two looks at least", "watch.look() after some pushes")
-    seconds = [one.seconds for one in samples]
+    seconds = [sample.seconds for sample in samples]
     pairs = list(pairwise(samples))
     rates = [(b.events - a.events) / max(b.seconds - a.seconds, 1e-6) for a, b in pairs]
     with style():
@@ -85,8 +85,8 @@ def chart_of(samples: Sequence[Sample], title: str = "") -> Picture:
         rate, rows, size = drawn.subplots(3, 1, sharex=True)
         rate.stairs(rates, seconds, color=PALETTE[1], fill=True, alpha=0.35)
         rate.stairs(rates, seconds, color=PALETTE[1], linewidth=1.2)
-        rows.plot(seconds, [one.rows for one in samples], color=PALETTE[0], linewidth=1.8)
-        size.plot(seconds, [one.bytes / 1e6 for one in samples], color=PALETTE[2], linewidth=1.8)
+        rows.plot(seconds, [sample.rows for sample in samples], color=PALETTE[0], linewidth=1.8)
+        size.plot(seconds, [sample.bytes / 1e6 for sample in samples], color=PALETTE[2], linewidth=1.8)
         for axes, said in ((rate, "events a second"), (rows, "rows of state"), (size, "state in MB")):
             axes.set_title(said)
             axes.set_ylim(bottom=0)

@@ -40,13 +40,13 @@ class CodedTerms:
             raise RunError("a value is no RDF term")
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
-        found: Array = self._numbers[places]
-        new = unique(places[found == _UNKNOWN])
+        result: Array = self._numbers[places]
+        new = unique(places[result == _UNKNOWN])
         if len(new):
             keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]
             self._numbers[new] = self.terms.keys.add(keys)
-            found = self._numbers[places]
-        return found
+            result = self._numbers[places]
+        return result
 
     def codes(self, numbers: Integers) -> Codes:
         """The codes of terms."""
@@ -77,5 +77,5 @@ def coded_terms(dictionary: Dictionary) -> CodedTerms:
     """The terms of a dictionary; made when they are first asked for, and gone with it."""
     if dictionary.terms is None:
         dictionary.terms = CodedTerms(dictionary)
-    found: CodedTerms = dictionary.terms
-    return found
+    result: CodedTerms = dictionary.terms
+    return result

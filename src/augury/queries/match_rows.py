@@ -53,19 +53,19 @@ class MatchRows:
         same = {n: key for n, key in given.items() if n not in lists}
         iterations: list[Row] = [dict(given)]
         if lists:
-            times = max(len(one) for one in lists.values() if isinstance(one, tuple))
+            times = max(len(item) for item in lists.values() if isinstance(item, tuple))
             iterations = [
-                same | {n: str(one[i]) for n, one in lists.items() if isinstance(one, tuple) and one[i] is not None}
+                same | {n: str(item[i]) for n, item in lists.items() if isinstance(item, tuple) and item[i] is not None}
                 for i in range(times)
             ]
-        found = [self._computed(row, group) for row, group in self._groups(same, iterations)]
+        result = [self._computed(row, group) for row, group in self._groups(same, iterations)]
         for text in self.having:
-            held = holding(text, found)
-            found = [row for row, one in zip(found, held, strict=True) if one]
+            held = holding(text, result)
+            result = [row for row, item in zip(result, held, strict=True) if item]
         for text, descending in reversed(self.order_by):
-            places = dict(zip(map(id, found), evaluated(text, found), strict=True))
-            found.sort(key=lambda row: cmp_to_key(_in_order)(places[id(row)]), reverse=descending)
-        return found[: self.limit]
+            places = dict(zip(map(id, result), evaluated(text, result), strict=True))
+            result.sort(key=lambda row: cmp_to_key(_in_order)(places[id(row)]), reverse=descending)
+        return result[: self.limit]
 
     def _groups(self, same: Row, iterations: list[Row]) -> list[tuple[Row, list[Row]]]:
         keys = [evaluated(text or f"?{name}", iterations) for name, text in self.group_by]
@@ -79,27 +79,27 @@ class MatchRows:
         ]
 
     def _computed(self, row: Row, group: list[Row]) -> Row:
-        found = dict(row)
+        result = dict(row)
         for name, function, text in self.aggregates:
             if text is None:
-                counted = [str(sorted(one.items())) for one in group]
-                value: Value = TermAggregate("COUNT", function.distinct)(tuple(f'"{one}"' for one in counted))
+                counted = [str(sorted(item.items())) for item in group]
+                value: Value = TermAggregate("COUNT", function.distinct)(tuple(f'"{item}"' for item in counted))
             else:
                 value = function(tuple(evaluated(text, group)))
             if value is not None:
-                found[name] = str(value)
+                result[name] = str(value)
         for name, text in self.columns:
-            if text is not None and (value := evaluated(text, [found])[0]) is not None:
-                found[name] = value
-        return found
+            if text is not None and (value := evaluated(text, [result])[0]) is not None:
+                result[name] = value
+        return result
 
 
 def _table(rows: Sequence[Row], terms: Terms) -> SolutionTable:
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: np.full(len(rows), UNBOUND, np.int64) for name in names}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for name, key in row.items():
-            columns[name][place] = terms.number(term_of_text(key))
+            columns[name][index] = terms.number(term_of_text(key))
     return SolutionTable(len(rows), None, columns, distinct=False)
 
 
@@ -107,8 +107,8 @@ def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:
     """What an expression is in each row; None where it is an error."""
     terms = Terms()
     table = _table(rows, terms)
-    found: Iterable[int] = expressions_over(terms).terms_of(expression_of(text), table) if rows else []
-    return [None if n == UNBOUND else key_text(terms.term(int(n))) for n in found]
+    result: Iterable[int] = expressions_over(terms).terms_of(expression_of(text), table) if rows else []
+    return [None if n == UNBOUND else key_text(terms.term(int(n))) for n in result]
 
 
 def holding(text: str, rows: Sequence[Row]) -> list[bool]:

@@ -28,8 +28,8 @@ class TermAggregate:
         listed = [given] if given is None or isinstance(given, str) else list(given)  # type: ignore[arg-type]
         values = list(dict.fromkeys(listed)) if self.distinct else listed
         terms = [term_of_text(str(key)) for key in values if key is not None]
-        found = self._of(terms, len(terms) == len(values))
-        return None if found is None else key_text(found)
+        result = self._of(terms, len(terms) == len(values))
+        return None if result is None else key_text(result)
 
     def _of(self, terms: list[RdfTerm], complete: bool) -> RdfTerm | None:
         match self.function:
@@ -50,13 +50,13 @@ class TermAggregate:
 
 
 def _numbers(terms: Sequence[RdfTerm]) -> list[int | Decimal | float] | None:
-    found: list[int | Decimal | float] = []
+    result: list[int | Decimal | float] = []
     for term in terms:
         name, value = lex.family(term) if isinstance(term, Literal) else ("other", None)
         if name != "number" or not isinstance(value, int | Decimal | float):
             return None
-        found.append(value)
-    return found
+        result.append(value)
+    return result
 
 
 def _sum(terms: Sequence[RdfTerm]) -> Literal | None:

@@ -47,8 +47,8 @@ class TermFunction:
         """Of one row."""
         dictionary = Dictionary()
         columns = [np.array([dictionary.encode(arg)], np.int64) for arg in args]
-        found = self.coded(dictionary, columns)[0]
-        return bool(found) if isinstance(found, np.bool_) else dictionary.decode(int(found))
+        result = self.coded(dictionary, columns)[0]
+        return bool(result) if isinstance(result, np.bool_) else dictionary.decode(int(result))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         """Of columns of codes: codes, or booleans."""
@@ -60,11 +60,11 @@ class TermFunction:
         raise NotImplementedError
 
     def table(self, coded: CodedTerms, columns: Sequence[Array]) -> SolutionTable:
-        found: dict[str, Array] = {}
+        result: dict[str, Array] = {}
         for name, column in zip(self.names, columns, strict=True):
             numbers = coded.numbers(column)
-            found[name] = numbers if name not in found else np.where(found[name] == UNBOUND, numbers, found[name])
-        return SolutionTable(len(columns[0]) if columns else 1, None, found)
+            result[name] = numbers if name not in result else np.where(result[name] == UNBOUND, numbers, result[name])
+        return SolutionTable(len(columns[0]) if columns else 1, None, result)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class AsTerm(TermFunction):
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         different, place = unique_inverse(columns[0])
-        found = [dictionary.encode(self(dictionary.decode(code))) for code in different.tolist()]
-        return np.array(found, np.int64)[place]
+        result = [dictionary.encode(self(dictionary.decode(code))) for code in different.tolist()]
+        return np.array(result, np.int64)[place]
 
 
 @dataclass(frozen=True)

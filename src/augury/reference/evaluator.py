@@ -81,18 +81,18 @@ def evaluate(
             learn()
         if observe is not None:
             observe(world, stratum)
-    found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
-    found.sort(key=lambda e: e.order)
-    outputs = [e for e in found if e.type in plan.outputs]
+    result = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
+    result.sort(key=lambda e: e.order)
+    outputs = [e for e in result if e.type in plan.outputs]
     return ExplainedModel(
         outputs,
         now,
         {e.id: e for e in events},
         rejected,
         {what: len(rows) for what, rows in world.errors.items()},
-        found,
+        result,
         plan.makers,
-        {e.id: list(derivations[e.content].values()) for e in found},
+        {e.id: list(derivations[e.content].values()) for e in result},
     )
 
 

@@ -144,8 +144,8 @@ class Finality:
             last = lasts[bound.part]
             if last is not None:
                 latest.append((last.start if bound.which == "s" else last.end) + self.clock.length(bound.length))
-        found = min(latest, default=_NEVER)
-        return found if found > match.end else -_NEVER  # what follows starts after the end of the match
+        result = min(latest, default=_NEVER)
+        return result if result > match.end else -_NEVER  # what follows starts after the end of the match
 
 
 def _matters(run: n.Run, match: RunMatch, best: tuple[int, ...] | None) -> bool:

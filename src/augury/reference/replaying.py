@@ -18,11 +18,11 @@ from augury.semantics.rdf_by_rdflib import TermTriple
 
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
     """For what queries derive, how long it may still change once it is given: it waits for what they read."""
-    found = settling_delays(plan)
+    result = settling_delays(plan)
     own: dict[Predicate, int] = {}
     for query in plan.graph_queries:
         own[query.predicate] = max(own.get(query.predicate, 0), query_delay(query))
-    return {type: None if (delay := found[type]) is None else delay - own[type] for type in own}
+    return {type: None if (delay := result[type]) is None else delay - own[type] for type in own}
 
 
 def replay(

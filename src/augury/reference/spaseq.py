@@ -77,15 +77,15 @@ def answers(
     listed = {d.iri for d in query.datasets} if any(d.named for d in query.datasets) else None
     patterns = ReferenceGraphPatterns(query.gpms, ReferenceDataset(graphs, listed))
     seen = [_checked(event) for event in events]
-    found: list[tuple[Event, Derivation]] = []
+    result: list[tuple[Event, Derivation]] = []
     for reading in readings(query.items):
         for begin, visible in _partitions(query, seen, patterns):
             for match in _Matching(query, reading, clock, patterns, seen, visible, begin).matches():
                 if match.known <= now:
-                    found += [
+                    result += [
                         (event, Derivation(query.name, match.events)) for event in _derived(query, reading, match)
                     ]
-    return found
+    return result
 
 
 def _checked(event: Event) -> Event:
@@ -139,10 +139,10 @@ class _Matching:
 
     @cached_property
     def _at(self) -> dict[int, list[Event]]:
-        found: dict[int, list[Event]] = {}
+        result: dict[int, list[Event]] = {}
         for event in self.events:
-            found.setdefault(event.end, []).append(event)
-        return found
+            result.setdefault(event.end, []).append(event)
+        return result
 
     @cached_property
     def _times(self) -> list[int]:
@@ -297,11 +297,11 @@ def _event(type: str, args: tuple[object, ...], start: int, end: int) -> Event:
 
 def _rows(query: GraphQuery, reading: StepSequence, match: QueryMatch) -> list[Solution]:
     """The rows of a match: one, or one for each group; those that HAVING keeps, in their order, as many as LIMIT has."""
-    found = [_computed(query, reading, match, row, group) for row, group in _groups(query, reading, match)]
-    found = [row for row in found if all(holds(condition, row) for condition in query.rows.having)]
+    result = [_computed(query, reading, match, row, group) for row, group in _groups(query, reading, match)]
+    result = [row for row in result if all(holds(condition, row) for condition in query.rows.having)]
     for order in reversed(query.rows.order_by):
-        found.sort(key=lambda row: order_of(evaluated(order.key, row)), reverse=order.descending)
-    return found[: query.rows.limit]
+        result.sort(key=lambda row: order_of(evaluated(order.key, row)), reverse=order.descending)
+    return result[: query.rows.limit]
 
 
 def _groups(
@@ -329,14 +329,14 @@ def _computed(
     query: GraphQuery, reading: StepSequence, match: QueryMatch, row: Solution, group: list[Solution] | None
 ) -> Solution:
     """A row with its aggregates and the columns that SELECT computes."""
-    found = dict(row)
+    result = dict(row)
     for aggregate in query.aggregates:
         over = group if group is not None else _iterations(query, reading, match, aggregate.item)
-        _give(found, aggregate.name, aggregated(aggregate, over))
+        _give(result, aggregate.name, aggregated(aggregate, over))
     for column in query.answer.columns if isinstance(query.answer, SelectForm) else ():
         if column.expression is not None:
-            _give(found, column.name, evaluated(column.expression, found))
-    return found
+            _give(result, column.name, evaluated(column.expression, result))
+    return result
 
 
 def _give(row: dict[str, RdfTerm], name: str, term: RdfTerm | None) -> None:
@@ -363,7 +363,7 @@ def _constructed(construct: Construct, rows: list[Solution]) -> list[str]:
     import rdflib
 
     names: dict[object, RdfTerm] = {}
-    found: set[str] = set()
+    result: set[str] = set()
     for number, row in enumerate(rows):
         for triple in construct.template:
             terms = []
@@ -375,8 +375,8 @@ def _constructed(construct: Construct, rows: list[Solution]) -> list[str]:
                 terms.append(term)
             subject, predicate, object = terms
             if None not in terms and not isinstance(subject, rdflib.Literal) and isinstance(predicate, rdflib.URIRef):
-                found.add(triple_line((subject, predicate, object)))
-    return sorted(found)
+                result.add(triple_line((subject, predicate, object)))
+    return sorted(result)
 
 
 def _constant(text: str) -> RdfTerm:

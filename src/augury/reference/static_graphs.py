@@ -22,20 +22,20 @@ def static_graphs(graphs: Graphs, plan: Plan) -> Mapping[str | None, list[TermTr
     if not any(gpm.graphs for query in plan.graph_queries for gpm in query.gpms):
         return {}
     entailing, plain = (_by_name(quads for quads, e in graphs.written() if e == entails) for entails in (True, False))
-    found: dict[str | None, list[TermTriple]] = {}
+    result: dict[str | None, list[TermTriple]] = {}
     for name in {*entailing, *plain}:
         everywhere = entailing.get(None, []) if name is not None else []
-        found[name] = [*_closed([*entailing.get(name, []), *everywhere]), *plain.get(name, [])]
-    return found
+        result[name] = [*_closed([*entailing.get(name, []), *everywhere]), *plain.get(name, [])]
+    return result
 
 
 def _by_name(graphs: Iterable[Quads]) -> dict[str | None, list[TermTriple]]:
-    found: dict[str | None, list[TermTriple]] = {}
+    result: dict[str | None, list[TermTriple]] = {}
     for quads in graphs:
         terms = [as_rdflib(term_of_text(key)) for key in quads.keys]
         for s, p, o, g in quads.in_named_graphs().tolist():
-            found.setdefault(None if g < 0 else str(terms[g]), []).append((terms[s], terms[p], terms[o]))
-    return found
+            result.setdefault(None if g < 0 else str(terms[g]), []).append((terms[s], terms[p], terms[o]))
+    return result
 
 
 def _closed(triples: list[TermTriple]) -> list[TermTriple]:

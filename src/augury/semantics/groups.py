@@ -104,9 +104,9 @@ class GroupEvaluator:
             order = sorted(table, key=lambda key: key[2:])  # the start that the event will have, then its arguments
             order.sort(key=lambda key: key[1], reverse=not top.ascending)
             order.sort(key=lambda key: key[0])  # null last
-            for place, key in enumerate(order[: _taken(top, order)], 1):
+            for index, key in enumerate(order[: _taken(top, order)], 1):
                 for row in table[key]:
-                    yield row.bind({**row.binding, top.place: place}) if top.place else row
+                    yield row.bind({**row.binding, top.place: index}) if top.place else row
 
     def _without_place(self, row: Row) -> list[Value]:
         """The arguments of the head that do not hang on the place."""

@@ -55,10 +55,10 @@ class Row:
 
 
 def by_type(events: Iterable[Event]) -> dict[Predicate, list[Event]]:
-    found: dict[Predicate, list[Event]] = {}
+    result: dict[Predicate, list[Event]] = {}
     for event in events:
-        found.setdefault((event.type, len(event.args)), []).append(event)
-    return found
+        result.setdefault((event.type, len(event.args)), []).append(event)
+    return result
 
 
 def distinct(rows: Iterator[Row]) -> list[Row]:

@@ -278,10 +278,10 @@ class World:
             pair = pair_of(x, y) if meeting else None
             if pair is None:
                 continue
-            for one, other in meeting:
-                per = per_values(policy, one if pair.later == "right" else other)
+            for item, other in meeting:
+                per = per_values(policy, item if pair.later == "right" else other)
                 timely.append((pair, per))
-                rows = [(per, row) for row in self._candidate(node, one, other, absent)]
+                rows = [(per, row) for row in self._candidate(node, item, other, absent)]
                 if rows:
                     candidates.setdefault(pair, []).extend(rows)
         if policy.name == "chronological":

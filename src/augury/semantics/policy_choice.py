@@ -43,11 +43,11 @@ class PolicyOccurrence:
 
 
 def occurrences(rows: Iterable[Row]) -> list[PolicyOccurrence]:
-    found: dict[OrderKey, PolicyOccurrence] = {}
+    result: dict[OrderKey, PolicyOccurrence] = {}
     for row in rows:
         key = (row.start, row.end, tuple(p.id for p in row.parts))
-        found.setdefault(key, PolicyOccurrence(len(found))).rows.append(row)
-    return list(found.values())
+        result.setdefault(key, PolicyOccurrence(len(result))).rows.append(row)
+    return list(result.values())
 
 
 @dataclass(frozen=True)

@@ -154,15 +154,15 @@ class ReferenceDataset:
         """A dataset of rdflib with the graphs that a GPM may read, and an empty default graph."""
         import rdflib
 
-        found = rdflib.Dataset(default_union=False)
+        result = rdflib.Dataset(default_union=False)
         shared = self.graphs.get(None, ())
         names = {name for name in self.graphs if name is not None}
         names |= {name for name in gpm.graphs if name is not None and (self.visible is None or name in self.visible)}
         for name in names:
-            graph = found.graph(rdflib.URIRef(name))
+            graph = result.graph(rdflib.URIRef(name))
             for triple in (*shared, *self.graphs.get(name, ())):
                 graph.add(triple)
-        return found
+        return result
 
 
 class ReferenceGraphPatterns:
@@ -211,13 +211,13 @@ class _PatternCall:
             default.add(triple)
         try:
             with as_written():
-                found = [
+                result = [
                     {str(v): plain_term(term) for v, term in row.items() if str(v) in self.gpm.variables}
                     for row in self._graphs.query(self._query).bindings
                 ]
         finally:
             default.remove((None, None, None))
-        return [dict(row) for row in {frozenset(row.items()): None for row in found}]
+        return [dict(row) for row in {frozenset(row.items()): None for row in result}]
 
 
 # Expressions
@@ -237,10 +237,10 @@ def evaluated(expression: Expression, solution: Solution) -> RdfTerm | None:
     context = QueryContext(initBindings={})
     try:
         with as_written():
-            found = _eval(_compiled(expression.text), FrozenBindings(context, _as_variables(solution)))
+            result = _eval(_compiled(expression.text), FrozenBindings(context, _as_variables(solution)))
     except (SPARQLError, ArithmeticError, TypeError, ValueError):
         return None
-    return None if isinstance(found, SPARQLError) else plain_term(found)
+    return None if isinstance(result, SPARQLError) else plain_term(result)
 
 
 def holds(expression: Expression, solution: Solution) -> bool:
@@ -248,9 +248,9 @@ def holds(expression: Expression, solution: Solution) -> bool:
     from rdflib.plugins.sparql.operators import EBV
     from rdflib.plugins.sparql.sparql import SPARQLError
 
-    found = evaluated(expression, solution)
+    result = evaluated(expression, solution)
     try:
-        return found is not None and bool(EBV(found))
+        return result is not None and bool(EBV(result))
     except SPARQLError:
         return False
 

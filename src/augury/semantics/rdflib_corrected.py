@@ -55,20 +55,20 @@ def _multiplicative(e: Any, _: Any) -> Any:
 
     if e.other is None:
         return e.expr
-    found = numeric(e.expr)
+    result = numeric(e.expr)
     for op, term in zip(e.op, e.other, strict=True):
-        left, right = _promoted(found, numeric(term))
+        left, right = _promoted(result, numeric(term))
         try:
             if op == "*":
-                found = left * right
+                result = left * right
             elif isinstance(left, float):
-                found = _float_division(left, right)
+                result = _float_division(left, right)
             else:
-                found = Decimal(left) / Decimal(right)
+                result = Decimal(left) / Decimal(right)
         except (InvalidOperation, DivisionByZero, ZeroDivisionError, Overflow):
             raise SPARQLError("no number") from None
-    datatype = rdflib.XSD.double if isinstance(found, float) else None
-    return rdflib.Literal(found, datatype=datatype)
+    datatype = rdflib.XSD.double if isinstance(result, float) else None
+    return rdflib.Literal(result, datatype=datatype)
 
 
 def _promoted(left: Any, right: Any) -> tuple[Any, Any]:
@@ -122,9 +122,9 @@ def _relational(e: Any, _: Any) -> Any:
     if e.op not in ("IN", "NOT IN"):
         return rdflib.Literal(_compared(e.op, e.expr, e.other))
     error: SPARQLError | None = None
-    for one in () if e.other == rdflib.RDF.nil else e.other:
+    for item in () if e.other == rdflib.RDF.nil else e.other:
         try:
-            if _compared("=", e.expr, one):
+            if _compared("=", e.expr, item):
                 return rdflib.Literal(e.op == "IN")
         except SPARQLError as problem:
             error = problem

@@ -112,21 +112,21 @@ class RunEvaluator:
 
     def following(self, match: RunMatch, part: RunPart, link: Link) -> list[RunMatch]:
         """The matches with one more iteration of a part: those that the operator lets follow."""
-        found = [
+        result = [
             (row, longer)
             for row in self.world.rows(part.input)
             if not match.events or match.end < row.start
             for longer in self._with(match, part, row)
         ]
         if not match.events:
-            return [longer for _, longer in found]
+            return [longer for _, longer in result]
         match link:
             case "SEQ":
-                return [longer for _, longer in found]
+                return [longer for _, longer in result]
             case "NEXT":
-                return [longer for row, longer in found if self.interruption(longer, match.end, row.start) is None]
+                return [longer for row, longer in result if self.interruption(longer, match.end, row.start) is None]
             case "THEN":
-                return [longer for row, longer in found if all(other.end >= row.start for other, _ in found)]
+                return [longer for row, longer in result if all(other.end >= row.start for other, _ in result)]
 
     def interruption(self, match: RunMatch, after: int, before: int) -> Row | None:
         """An event of the run that lies between two times, if there is one."""
@@ -214,9 +214,9 @@ class RunEvaluator:
             row = replace(iteration, binding=self._seen(iteration, pending.part, match.binding))
             if self._next_asked([pending.condition], row, match) is None:
                 continue
-            rest = replace(match, pending=tuple(p for p in match.pending if p is not pending))
+            remaining = replace(match, pending=tuple(p for p in match.pending if p is not pending))
             for held in self._asked(pending.condition, row, match, iterations[: pending.iteration]):
-                yield from self._caught_up(self._with_iteration(rest, pending, held))
+                yield from self._caught_up(self._with_iteration(remaining, pending, held))
             return
         yield match
 
@@ -287,9 +287,9 @@ class RunEvaluator:
         if condition is None:
             yield row, where
             return
-        rest = tuple(c for c in where if c is not condition)
+        remaining = tuple(c for c in where if c is not condition)
         for held in self._asked(condition, row, match, match.iterations):
-            yield from self._held(rest, held, match)
+            yield from self._held(remaining, held, match)
 
     def _next_asked(self, where: Sequence[Condition], row: Row, match: RunMatch) -> Condition | None:
         """The condition to ask next: one that can be tested, then one that binds by facts, then an absence."""

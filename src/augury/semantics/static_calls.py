@@ -135,14 +135,14 @@ class Static:
     def facts_for(self, predicate: Predicate, call: StaticCall) -> list[Fact]:
         """The facts that may answer a call, by its first bound argument."""
         facts = self.facts.get(predicate, [])
-        place = next((i for i, a in enumerate(call.args) if a is not Wild), None)
-        if place is None or len(facts) < 8:
+        position = next((i for i, a in enumerate(call.args) if a is not Wild), None)
+        if position is None or len(facts) < 8:
             return facts
-        if (predicate, place) not in self._index:
-            index = self._index[predicate, place] = {}
+        if (predicate, position) not in self._index:
+            index = self._index[predicate, position] = {}
             for fact in facts:
-                index.setdefault(order_key(fact.args[place]), []).append(fact)
-        return self._index[predicate, place].get(call.key[2][place], [])
+                index.setdefault(order_key(fact.args[position]), []).append(fact)
+        return self._index[predicate, position].get(call.key[2][position], [])
 
     def _bodies(
         self, clause: n.Clause, call: StaticCall, used: set[str], work: _Work | None
@@ -161,15 +161,15 @@ class Static:
 
     def _head(self, clause: n.Clause, call: StaticCall, binding: Binding) -> tuple[Value, ...] | None:
         values: list[Value] = []
-        for expr, given in zip(clause.args, call.args, strict=True):
-            if given is not Wild and not (variables(expr) <= binding.keys()):
+        for expr, arg in zip(clause.args, call.args, strict=True):
+            if arg is not Wild and not (variables(expr) <= binding.keys()):
                 # An argument that only the call binds, such as an unused one of a clause with a cut.
-                extended = match(expr, given, binding)  # type: ignore[arg-type]
+                extended = match(expr, arg, binding)  # type: ignore[arg-type]
                 if extended is None:
                     return None
                 binding = extended
-            value = self.scalars.evaluate(expr, binding, {}) if not isinstance(expr, Wild) else given
-            if given is not Wild and not (value is given or equal(value, given)):  # type: ignore[arg-type]
+            value = self.scalars.evaluate(expr, binding, {}) if not isinstance(expr, Wild) else arg
+            if arg is not Wild and not (value is arg or equal(value, arg)):  # type: ignore[arg-type]
                 return None
             values.append(value)  # type: ignore[arg-type]
         return tuple(values)

@@ -98,13 +98,13 @@ def _quoted_lists(lists: Any) -> Any:
 
 def _merged(pieces: list[Any]) -> list[Any]:
     """Texts that stand side by side for all rows, as one."""
-    found: list[Any] = []
+    result: list[Any] = []
     for piece in pieces:
-        if isinstance(piece, str) and found and isinstance(found[-1], str):
-            found[-1] += piece
+        if isinstance(piece, str) and result and isinstance(result[-1], str):
+            result[-1] += piece
         else:
-            found.append(piece)
-    return found
+            result.append(piece)
+    return result
 
 
 def _text(value: str) -> str:

@@ -34,9 +34,9 @@ def pre(html: str) -> str:
 
 def _line(line: str) -> str:
     """A line of an explanation: the branches of a tree are faint, and what is first in the text is strong."""
-    found = _BRANCH.match(line)
-    assert found is not None
-    branch, text = found[1], escape(visible(found[2]), quote=False)
+    match = _BRANCH.match(line)
+    assert match is not None
+    branch, text = match[1], escape(visible(match[2]), quote=False)
     text = re.sub(r"(\(input [^()]*\))$", r'<span style="opacity:.65">\1</span>', text)
     if text.startswith("by rule "):
         text = f'<span style="opacity:.75">by rule <i>{text.removeprefix("by rule ")}</i></span>'

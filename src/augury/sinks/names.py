@@ -19,10 +19,10 @@ def attribute_names(plan: Plan, type: Predicate) -> list[str]:
             _variable({a.name.lower() if isinstance(a, Var) and a.name.isidentifier() else "" for a in args})
             for args in heads
         ]
-    found: list[str] = []
+    result: list[str] = []
     for i, name in enumerate(wanted):
-        found.append(name if name and name not in RESERVED and name not in found else numbered(i))
-    return found
+        result.append(name if name and name not in RESERVED and name not in result else numbered(i))
+    return result
 
 
 def _variable(names: set[str]) -> str:

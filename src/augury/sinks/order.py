@@ -37,11 +37,11 @@ def in_order(parts: Sequence[Sortable]) -> tuple[Array, list[Array | None]]:
     local = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     order = _order(parts, owner, local)
     which = owner[order]
-    found: list[Array | None] = []
+    result: list[Array | None] = []
     for number in range(len(parts)):
         rows = local[order[which == number]] if len(parts) > 1 else order
-        found.append(None if bool((rows[1:] > rows[:-1]).all()) else rows)
-    return which, found
+        result.append(None if bool((rows[1:] > rows[:-1]).all()) else rows)
+    return which, result
 
 
 def _order(parts: Sequence[Sortable], owner: RowIds, local: Array) -> Array:
@@ -72,7 +72,7 @@ def _order(parts: Sequence[Sortable], owner: RowIds, local: Array) -> Array:
 
 def _argument(parts: Sequence[Sortable], owner: RowIds, local: Array, position: int, rows: RowIds) -> Array:
     """A number for an argument of each row, in the order of terms; the least where a row has no such argument."""
-    found = np.full(len(rows), -1, np.int64)
+    result = np.full(len(rows), -1, np.int64)
     columns: list[tuple[Array, ValueColumn]] = []
     for number in unique(owner[rows]).tolist():
         if position < parts[number].arity:
@@ -84,10 +84,10 @@ def _argument(parts: Sequence[Sortable], owner: RowIds, local: Array, position: 
             return numbers
     few = [(mine, *_distinct(column)) for mine, column in columns]
     keys = sorted({order_key(v) for _, values, _ in few for v in values})
-    place_of = {key: place for place, key in enumerate(keys)}
+    place_of = {key: index for index, key in enumerate(keys)}
     for mine, values, place in few:
-        found[mine] = np.array([place_of[order_key(v)] for v in values], np.int64)[place]
-    return found
+        result[mine] = np.array([place_of[order_key(v)] for v in values], np.int64)[place]
+    return result
 
 
 def _distinct(column: ValueColumn) -> tuple[Sequence[Value], Array]:

@@ -68,10 +68,10 @@ def _cells(piece: AnswerPiece, answers: Answers) -> list[Any]:
     count = len(piece)
     event = joined(f"{piece.part.type}(", *args, ")") if args else pa.repeat(f"{piece.part.type}()", count)
     signs = pa.repeat(_SIGNS[piece.part.op], count)
-    found = [signs, times(piece.start, answers.clock), times(piece.end, answers.clock), event]
+    result = [signs, times(piece.start, answers.clock), times(piece.end, answers.clock), event]
     if piece.trace is not None:
-        found += [pc.list_slice(piece.trace, 0, 10 * _IDS), pc.list_value_length(piece.trace)]
-    return found
+        result += [pc.list_slice(piece.trace, 0, 10 * _IDS), pc.list_value_length(piece.trace)]
+    return result
 
 
 def _cut(ids: list[str], count: int, room: int | None) -> str:
@@ -79,10 +79,10 @@ def _cut(ids: list[str], count: int, room: int | None) -> str:
     whole = ", ".join(ids)
     if len(ids) == count and (count <= _IDS if room is None else cell_len(whole) <= room):
         return whole
-    found = f"… {count:,}" if count > 1 or room is None else f"{chop_cells(ids[0], room - 1)[0]}…"
+    result = f"… {count:,}" if count > 1 or room is None else f"{chop_cells(ids[0], room - 1)[0]}…"
     for shown in range(1, len(ids)):
         text = f"{', '.join(ids[:shown])} … {shown} of {count:,}"
         if shown > _IDS if room is None else cell_len(text) > room:
             break
-        found = text
-    return found
+        result = text
+    return result

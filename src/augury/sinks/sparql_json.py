@@ -73,9 +73,9 @@ def _plain(text: str) -> str:
 
 
 def _literal(text: str, datatype: str, language: str = "") -> str:
-    found = {"type": "literal", "value": text}
+    result = {"type": "literal", "value": text}
     if language:
-        found["xml:lang"] = language
+        result["xml:lang"] = language
     elif datatype not in (STRING, LANG_STRING):
-        found["datatype"] = datatype
-    return json.dumps(found, ensure_ascii=False)
+        result["datatype"] = datatype
+    return json.dumps(result, ensure_ascii=False)

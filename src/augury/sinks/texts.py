@@ -62,9 +62,9 @@ def numbers(values: Array) -> Any:
         (np.flatnonzero(whole), numbers),
         (np.flatnonzero(~short & ~whole), _one_by_one),
     ]
-    place = np.empty(len(values), np.int64)
-    place[np.concatenate([rows for rows, _ in ways])] = np.arange(len(values))
-    return pa.concat_arrays([write(values[rows]) for rows, write in ways if len(rows)]).take(pa.array(place))
+    position = np.empty(len(values), np.int64)
+    position[np.concatenate([rows for rows, _ in ways])] = np.arange(len(values))
+    return pa.concat_arrays([write(values[rows]) for rows, write in ways if len(rows)]).take(pa.array(position))
 
 
 def _one_by_one(values: Array) -> Any:
@@ -101,8 +101,8 @@ def column_texts(column: ValueColumn, write: Callable[[Value], str], null: str) 
     if not isinstance(values, np.ndarray):
         assert column.place is not None
         return text_array([write(v) for v in values]).take(pa.array(column.place))
-    found = numbers(values)
-    return found if column.null is None else pc.if_else(pa.array(column.null), null, found)
+    result = numbers(values)
+    return result if column.null is None else pc.if_else(pa.array(column.null), null, result)
 
 
 def json_texts(column: ValueColumn) -> Any:

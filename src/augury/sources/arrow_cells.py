@@ -51,12 +51,12 @@ class ArrowCells(ArrayCells):
         return ArrowCells(self.array.take(pa.array(rows)))
 
     def cell(self, row: int) -> Any:
-        found = self.array[row]
+        result = self.array[row]
         try:
             return next(values_of(arrow_column(self.array[row : row + 1])))
         except DataError as error:
             try:
-                return found.as_py()
+                return result.as_py()
             except (ValueError, OverflowError):  # a time that Python does not have
                 raise error from None
 
@@ -88,9 +88,9 @@ class ArrowCells(ArrayCells):
     def times(self, clock: Clock) -> Times:
         kind = self.array.type
         if is_text(kind):
-            found = text_times(self.array, clock)
-            if found is not None:
-                return found
+            result = text_times(self.array, clock)
+            if result is not None:
+                return result
         elif clock.kind == "timestamp" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
             return _time_points(in_zone(_microseconds(self.array), clock.zone).cast(pa.int64()))
         elif pa.types.is_integer(kind) and not clock.takes_no_numbers:
@@ -215,10 +215,10 @@ def in_zone(moments: Any, zone: str) -> Any:
 def _in_microseconds(array: Any, kind: Any) -> Any:
     """Times or lengths in microseconds; what is finer is rounded down."""
     if getattr(array.type, "unit", "") == "ns":
-        found = array.cast(kind, safe=False)  # rounds to zero
+        result = array.cast(kind, safe=False)  # rounds to zero
         if not len(array) or not (least := pc.min(array.cast(pa.int64())).as_py()) or least >= 0:
-            return found
-        whole = found.cast(pa.int64())
+            return result
+        whole = result.cast(pa.int64())
         over = pc.greater(pc.multiply(whole, 1000), array.cast(pa.int64()))
         return pc.subtract(whole, over.cast(pa.int64())).cast(kind)
     try:
@@ -250,16 +250,16 @@ def _times_of(array: Any, clock: Clock) -> Times:
 
 def encoded(array: Any) -> tuple[list[Any], Array]:
     """The different values of a column, and their numbers; null is -1."""
-    found = array.dictionary_encode()
-    if isinstance(found, pa.ChunkedArray):
-        found = (
-            found.unify_dictionaries().combine_chunks()
-            if found.num_chunks
+    result = array.dictionary_encode()
+    if isinstance(result, pa.ChunkedArray):
+        result = (
+            result.unify_dictionaries().combine_chunks()
+            if result.num_chunks
             else pa.array([], array.type).dictionary_encode()
         )
-        if isinstance(found, pa.ChunkedArray):
-            found = found.chunk(0) if found.num_chunks else pa.array([], array.type).dictionary_encode()
-    return _listed(found.dictionary), _numbers_of(found.indices.cast(pa.int64()), -1)
+        if isinstance(result, pa.ChunkedArray):
+            result = result.chunk(0) if result.num_chunks else pa.array([], array.type).dictionary_encode()
+    return _listed(result.dictionary), _numbers_of(result.indices.cast(pa.int64()), -1)
 
 
 def _spread(array: Any) -> Column:
@@ -271,17 +271,17 @@ def _dictionary(array: Any) -> Column:
     """A column that is encoded already."""
     if not is_text(array.type.value_type):
         return arrow_column(array.cast(array.type.value_type))
-    found = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if isinstance(found, pa.ChunkedArray):
+    result = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(result, pa.ChunkedArray):
         return arrow_column(array.cast(array.type.value_type))
-    return spread(_numbers_of(found.indices.cast(pa.int64()), -1), _listed(found.dictionary))
+    return spread(_numbers_of(result.indices.cast(pa.int64()), -1), _listed(result.dictionary))
 
 
 def _floats(array: Any) -> Column:
-    found = as_array(array.cast(pa.float64()), np.float64) + 0.0
-    if np.isinf(found).any():
+    result = as_array(array.cast(pa.float64()), np.float64) + 0.0
+    if np.isinf(result).any():
         raise DataError("an infinite number")
-    return found
+    return result
 
 
 def _moments(array: Any, make: type[Timestamp] | type[Duration]) -> Column:

@@ -57,11 +57,11 @@ class Cells(ABC):
         """What is read of the first cell of which something is, after its row."""
         for row in self._rows():
             try:
-                found = read(self.cell(row))
+                result = read(self.cell(row))
             except DataError:  # a cell that cannot be read
                 continue
-            if found is not None:
-                return row, found
+            if result is not None:
+                return row, result
         return None
 
     def _rows(self) -> Iterable[int]:
@@ -130,9 +130,9 @@ def time_points(column: Column, clock: Clock) -> Times:
         return times_of_numbers(column, clock)
     if len(column) == 0:
         return np.empty(0, np.int64)
-    found = coded(column)
-    read = [read_time(v, clock) for v in found.values]
-    return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
+    result = coded(column)
+    read = [read_time(v, clock) for v in result.values]
+    return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[result.index]
 
 
 def check_times(times: Times) -> Array:
@@ -170,7 +170,7 @@ def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column
             return column.astype(np.float64)
     elif attribute.type == "any":
         return column
-    found = coded(column)
-    if attribute.type == "string" and set(map(type, found.values)) <= {str, type(None)}:
+    result = coded(column)
+    if attribute.type == "string" and set(map(type, result.values)) <= {str, type(None)}:
         return column
-    return spread(found.index, [convert(v, attribute, prefixes) for v in found.values])
+    return spread(result.index, [convert(v, attribute, prefixes) for v in result.values])

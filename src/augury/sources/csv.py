@@ -50,7 +50,8 @@ def read(stream: ByteStream, place: str, nulls: Iterable[str] = (), unnamed: Hea
         if names is None:
             separator = separator_of(block.data)
             first = next(
-                (one for one in _records(_begin(block), separator, place) if any(c.strip() for c in one[2])), None
+                (record for record in _records(_begin(block), separator, place) if any(c.strip() for c in record[2])),
+                None,
             )
             if first is None:
                 continue
@@ -195,8 +196,8 @@ def _unclosed(block: Block, first: int, separator: str) -> bool:
     """Whether the row that begins at a line has a quoted field without an end."""
     if block.data.count(b'"') % 2 == 0:
         return False
-    rest = block if first == block.first else _after(block, first - 1)
-    lines = [line for _, line in text_lines(rest, "", ends=True) if isinstance(line, str)]
+    remaining = block if first == block.first else _after(block, first - 1)
+    lines = [line for _, line in text_lines(remaining, "", ends=True) if isinstance(line, str)]
     reader = csv.reader([*lines, "more"], delimiter=separator)  # which belongs to the row where a quote is open
     next(reader)
     return reader.line_num > len(lines)

@@ -114,10 +114,10 @@ class SourceFile:
         path = Path(self.path)
         if self.pattern:
             paths = [Path(p) for p in sorted(glob.glob(self.path, recursive=True))]
-            found = [p for p in paths if p.is_file()]
-            if not found:
+            result = [p for p in paths if p.is_file()]
+            if not result:
                 raise DataError("no file has such a name", self.place)
-            return self._of_one_form([replace(self, path=str(p), shown=str(p)) for p in found])
+            return self._of_one_form([replace(self, path=str(p), shown=str(p)) for p in result])
         if not path.exists():
             raise DataError("no such file", self.place)
         if not path.is_dir():
@@ -211,11 +211,11 @@ class SourceFile:
 
 def _table_of(items: Items) -> Any:
     """Objects as a table: its columns are all keys that one of them has."""
-    wrong = next((row for row, one in enumerate(items.objects) if not isinstance(one, dict)), None)
+    wrong = next((row for row, item in enumerate(items.objects) if not isinstance(item, dict)), None)
     if wrong is not None:
         raise DataError("is no object, so that the file is no table", items.at(wrong))
-    keys = dict.fromkeys(key for one in items.objects for key in one)
-    return pa.table({key: [one.get(key) for one in items.objects] for key in keys})
+    keys = dict.fromkeys(key for item in items.objects for key in item)
+    return pa.table({key: [item.get(key) for item in items.objects] for key in keys})
 
 
 class _Input:
@@ -298,10 +298,10 @@ def read(
     nulls = (null,) if isinstance(null, str) else tuple(null)
     renamed = [f"{attribute}={column}" for attribute, column in (columns or {}).items()]
     names = with_columns(ColumnNames(time=time), renamed, type)
-    found = SourceFile(str(path), type, names, nulls, time_predicate=time_predicate)
-    if not found.remote and found.path != "-":
-        found.check()
-    return found
+    result = SourceFile(str(path), type, names, nulls, time_predicate=time_predicate)
+    if not result.remote and result.path != "-":
+        result.check()
+    return result
 
 
 # The formats

@@ -55,8 +55,8 @@ def as_plain(item: Mapping[str, Any], names: ColumnNames) -> dict[str, Any]:
         raise DataError(f"the graph of a graph event is text, not {brief(graph)}", hint="N-Triples or Turtle")
     if names.start in item or names.end in item:
         raise DataError("a graph event has one time, no start and end", hint=GRAPH_FORM)
-    rest = {key: value for key, value in item.items() if key not in ("stream", "graph")}
-    return {**rest, names.type: stream_type(stream), "args": [graph]}
+    remaining = {key: value for key, value in item.items() if key not in ("stream", "graph")}
+    return {**remaining, names.type: stream_type(stream), "args": [graph]}
 
 
 def graph_columns(named: Mapping[str, Cells], names: ColumnNames) -> tuple[dict[str, Cells], list[Cells]]:
@@ -70,8 +70,8 @@ def graph_columns(named: Mapping[str, Cells], names: ColumnNames) -> tuple[dict[
     if not all(isinstance(stream, str) and _IRI.fullmatch(stream) for stream in streams.values):
         raise DataError("the stream of a graph event is an IRI", hint=GRAPH_FORM)
     types = ColumnCells(Coded([stream_type(str(stream)) for stream in streams.values], streams.index))
-    rest = {key: cells for key, cells in named.items() if key not in ("stream", "graph")}
-    return {names.type: types, **rest}, [named["graph"]]
+    remaining = {key: cells for key, cells in named.items() if key not in ("stream", "graph")}
+    return {names.type: types, **remaining}, [named["graph"]]
 
 
 def is_stream(type: str) -> bool:
@@ -118,7 +118,7 @@ def _of_texts(column: Column) -> Coded:
 
 def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
     """What the patterns of a program need of the graphs of each stream, by its type."""
-    found: dict[str, TripleNeeds] = {}
+    result: dict[str, TripleNeeds] = {}
     asked = [
         (stream_type(iri), gpm.pattern) for query in plan.graph_queries for gpm in query.gpms for iri in gpm.streams
     ]
@@ -127,8 +127,8 @@ def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
         if isinstance(node, Graph):
             asked += [(scan.type, node.pattern) for scan in of_kind(walk(node), Scan)]
     for type, pattern in asked:
-        found[type] = found.get(type, TripleNeeds()) | needs(read_pattern(pattern))
-    return found
+        result[type] = result.get(type, TripleNeeds()) | needs(read_pattern(pattern))
+    return result
 
 
 def graph_text(triples: Sequence[Any]) -> str:
@@ -175,6 +175,6 @@ def check_graph(text: str) -> None:
         for _ in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
             pass
     except SyntaxError as error:
-        place = f"line {error.lineno} of the graph" if error.lineno else "the graph"
+        position = f"line {error.lineno} of the graph" if error.lineno else "the graph"
         said = said_by_parser(error)
-        raise DataError(f"malformed RDF in {place}: {said}", hint="a graph is N-Triples or Turtle") from None
+        raise DataError(f"malformed RDF in {position}: {said}", hint="a graph is N-Triples or Turtle") from None

@@ -111,18 +111,18 @@ class History:
 
     def taken_back(self) -> list[Event]:
         """The events that are revoked."""
-        ids = {one.id for _, one in self.revoked}
+        ids = {item.id for _, item in self.revoked}
         return [item for item in self.items() if isinstance(item, Event) and item.id in ids]
 
     def items(self) -> list[HistoryItem]:
         """Events and revocations one by one, in the order of arrival."""
-        found: list[tuple[int, HistoryItem]] = list(self.revoked)
+        result: list[tuple[int, HistoryItem]] = list(self.revoked)
         for (name, _), batch in self.batches.items():
             rows = range(len(batch)) if batch.rows is None else batch.rows.tolist()
-            found += zip(rows, batch.events(name), strict=True)
+            result += zip(rows, batch.events(name), strict=True)
         if self.ordered:
-            found.sort(key=lambda one: one[0])
-        return [item for _, item in found]
+            result.sort(key=lambda one: one[0])
+        return [item for _, item in result]
 
     @staticmethod
     def of(items: Iterable[HistoryItem], rows: Iterable[int] | None = None) -> History:
@@ -148,17 +148,17 @@ class History:
         given = list(parts)
         if len(given) == 1:
             return given[0]
-        found = History(ordered=all(part.ordered for part in given))
+        result = History(ordered=all(part.ordered for part in given))
         batches: dict[Predicate, list[Batch]] = {}
         for part in given:
-            found.length += part.length
-            found.revoked += part.revoked
+            result.length += part.length
+            result.revoked += part.revoked
             for name, count in part.unknown.items():
-                found.unknown[name] = found.unknown.get(name, 0) + count
+                result.unknown[name] = result.unknown.get(name, 0) + count
             for type, batch in part.batches.items():
                 batches.setdefault(type, []).append(batch)
-        found.batches = {type: together(some) for type, some in batches.items()}
-        return found
+        result.batches = {type: together(some) for type, some in batches.items()}
+        return result
 
 
 def _batch(events: list[Event], rows: RowIds) -> Batch:

@@ -109,9 +109,9 @@ class _Elements:
             end = self._after_space(end + 1)
 
     def _finish(self, end: int) -> None:
-        rest = self._after_space(end + 1)
-        if rest < len(self.text):
-            raise json.JSONDecodeError("Extra data after the array", self.text, rest)
+        remaining = self._after_space(end + 1)
+        if remaining < len(self.text):
+            raise json.JSONDecodeError("Extra data after the array", self.text, remaining)
 
     def _after_space(self, index: int) -> int:
         space = _SPACE.match(self.text, index)

@@ -132,10 +132,10 @@ def _one_by_one(block: Block, place: str) -> Items:
 def parse(line: str) -> Any:
     """One line."""
     try:
-        found = json.loads(line)
+        result = json.loads(line)
         if _ESCAPED.search(line):
-            json.dumps(found, ensure_ascii=False).encode()
-        return found
+            json.dumps(result, ensure_ascii=False).encode()
+        return result
     except json.JSONDecodeError as error:
         raise DataError(f"malformed JSON: {error.msg} at column {error.colno}", hint="one JSON object a line") from None
     except RecursionError:

@@ -65,17 +65,17 @@ def columns_of(data: bytes) -> ObjectColumns | None:
         return None
     named: dict[str, Cells] = {}
     listed: list[Cells] = []
-    for at, key in enumerate(shape.keys):
+    for index, key in enumerate(shape.keys):
         cells: Cells
-        if kinds[at] == _INT:
-            cells = ColumnCells(numbers[at])
+        if kinds[index] == _INT:
+            cells = ColumnCells(numbers[index])
         else:
-            escapes = numbers[at] if shape.texts[at] else np.zeros(rows, np.int64)
-            texts = _gathered(buffer, begins[at], stops[at], escapes)
-            if shape.texts[at]:
+            escapes = numbers[index] if shape.texts[index] else np.zeros(rows, np.int64)
+            texts = _gathered(buffer, begins[index], stops[index], escapes)
+            if shape.texts[index]:
                 cells = ArrowCells(texts)
             else:
-                floats = _floats(texts) if kinds[at] == _FLOAT else None
+                floats = _floats(texts) if kinds[index] == _FLOAT else None
                 if floats is None:
                     return None
                 cells = ColumnCells(floats)
@@ -100,21 +100,21 @@ def _gathered(buffer: Array, begins: Array, stops: Array, escapes: Array) -> pa.
     """Parts of a text as an array of Arrow; `escapes` says how many characters of each are written as two."""
     offsets = np.zeros(len(begins) + 1, np.int32)
     np.cumsum(stops - begins - escapes, out=offsets[1:])
-    found = np.empty(int(offsets[-1]), np.uint8)
+    result = np.empty(int(offsets[-1]), np.uint8)
     if escapes.any():
-        unescape(buffer, begins, stops, found, _ESCAPES)
+        unescape(buffer, begins, stops, result, _ESCAPES)
     else:
-        gather(buffer, begins, offsets, found)
-    return pa.StringArray.from_buffers(len(begins), pa.py_buffer(offsets), pa.py_buffer(found))
+        gather(buffer, begins, offsets, result)
+    return pa.StringArray.from_buffers(len(begins), pa.py_buffer(offsets), pa.py_buffer(result))
 
 
 def _floats(texts: pa.StringArray) -> Array | None:
     """The floats that are nearest to what is written; None where one is too large."""
     try:
-        found = texts.cast(pa.float64()).to_numpy() + 0.0
+        result = texts.cast(pa.float64()).to_numpy() + 0.0
     except pa.ArrowInvalid:
         return None
-    return found if np.isfinite(found).all() else None
+    return result if np.isfinite(result).all() else None
 
 
 def _shape(line: bytes) -> Shape | None:
@@ -167,21 +167,21 @@ def _shape(line: bytes) -> Shape | None:
         at += 1
     else:
         return None
-    ends = np.cumsum([len(one) for one in literals])
+    ends = np.cumsum([len(literal) for literal in literals])
     return Shape(keys, "args" in seen, np.frombuffer(b"".join(literals), np.uint8), ends, np.array(texts, bool))
 
 
 def _tokens(line: bytes) -> list[tuple[bytes, int]] | None:
     """The tokens of a line, and where each begins; None where it has others than those of simple objects."""
-    found: list[tuple[bytes, int]] = []
+    result: list[tuple[bytes, int]] = []
     at = _end_of_space(line, 0)
     while line[at:] not in (b"\n", b"\r\n"):
         token = _TOKEN.match(line, at)
         if token is None:
             return None
-        found.append((token[0], at))
+        result.append((token[0], at))
         at = _end_of_space(line, token.end())
-    return found or None
+    return result or None
 
 
 def _end_of_space(line: bytes, at: int) -> int:

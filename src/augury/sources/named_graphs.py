@@ -73,13 +73,13 @@ def _quads(data: bytes, form: str, place: str, problems: list[Problem]) -> list[
         if form != "N-Quads":
             problems.append(_problem(error, form, place, error.lineno or 0))
             return []
-    found: list[Any] = []
+    result: list[Any] = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
-            found += ox.parse(line, format)
+            result += ox.parse(line, format)
         except SyntaxError as error:
             problems.append(_problem(error, form, place, number))
-    return found
+    return result
 
 
 def _problem(error: SyntaxError, form: str, place: str, line: int) -> Problem:
@@ -126,14 +126,14 @@ class _Labels:
         return str(term)
 
     def _label(self, label: str) -> str:
-        found = self.names.get(label)
-        if found is None:
+        result = self.names.get(label)
+        if result is None:
             number = len(self.names)
             while f"b{number}" in self.used:
                 number += 1
-            found = self.names[label] = f"b{number}"
-            self.used.add(found)
-        return found
+            result = self.names[label] = f"b{number}"
+            self.used.add(result)
+        return result
 
 
 def _time(graph: _NamedGraph, time_predicate: str, place: str, problems: list[Problem]) -> int | str | None:

@@ -256,9 +256,9 @@ _type = type
 
 def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     """Events and revocations that are objects of Python, by columns."""
-    if not all(one.known is None or MIN_TIME <= one.known <= MAX_TIME for one in objects):
+    if not all(item.known is None or MIN_TIME <= item.known <= MAX_TIME for item in objects):
         raise Irregular
-    if not all(one.start >= MIN_TIME and one.end <= MAX_TIME for one in objects if isinstance(one, Event)):
+    if not all(item.start >= MIN_TIME and item.end <= MAX_TIME for item in objects if isinstance(item, Event)):
         raise Irregular
     history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():
@@ -286,7 +286,7 @@ def _coalesced(*times: Times | None) -> Array:
     given = [t for t in times if t is not None]
     if not given:
         raise Irregular
-    found = given[0]
+    result = given[0]
     for other in given[1:]:
-        found = np.where(found == MISSING, other, found)
-    return found
+        result = np.where(result == MISSING, other, result)
+    return result

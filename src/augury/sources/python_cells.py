@@ -53,11 +53,11 @@ class PlainCells(Cells):
         kinds = set(map(type, self.values))
         if kinds == {str}:
             try:
-                found = text_times(pa.array(self.values, pa.string()), clock)
+                result = text_times(pa.array(self.values, pa.string()), clock)
             except UnicodeEncodeError:  # characters that are none, which a row is to name
-                found = None
-            if found is not None:
-                return found
+                result = None
+            if result is not None:
+                return result
         if kinds <= _PLAIN:
             return time_points(self._column, clock)
         read = [read_time(v, clock) for v in self.values]
@@ -97,9 +97,9 @@ def python_column(values: Sequence[Any]) -> Column:
         raise DataError("an integer beyond 64 bits")
     if float in kinds:
         if kinds <= {float, type(None)}:
-            found = np.array(values, np.float64) + 0.0
-            if not np.isinf(found).any():
-                return found
+            result = np.array(values, np.float64) + 0.0
+            if not np.isinf(result).any():
+                return result
         return _of_characters(column_of([from_json(v) if type(v) is float else v for v in values]))
     return _of_characters(column_of(values))
 

@@ -196,23 +196,23 @@ class Reader:
 
     def table(self, name: str | None, table: Any, names: ColumnNames = NAMES) -> History:
         """The events of a table of Python; without a type, it has a column that names it."""
-        place = f"the table of `{name}`" if name is not None else "the events"
+        position = f"the table of `{name}`" if name is not None else "the events"
         if name is not None:
             self._refuse(self.known.unknown(name), "")
-        return History.joined([self.sheet(sheet, names, name) for sheet in sheets(table, place)])
+        return History.joined([self.sheet(sheet, names, name) for sheet in sheets(table, position)])
 
     def listed(self, objects: Iterable[Any]) -> History:
         """Events, revocations and objects in the JSON form."""
-        found: list[History] = []
+        histories: list[History] = []
         chunk: list[Any] = []
-        for one in objects:
-            chunk.append(one)
+        for item in objects:
+            chunk.append(item)
             if len(chunk) == _CHUNK:
-                found.append(self._chunk(chunk, len(found)))
+                histories.append(self._chunk(chunk, len(histories)))
                 chunk = []
-        if chunk or not found:
-            found.append(self._chunk(chunk, len(found)))
-        return History.joined(found)
+        if chunk or not histories:
+            histories.append(self._chunk(chunk, len(histories)))
+        return History.joined(histories)
 
     def _chunk(self, objects: list[Any], number: int) -> History:
         return self.objects(Items(objects, "the events", lambda row: number * _CHUNK + row + 1))
@@ -239,15 +239,15 @@ class Reader:
         kinds = {dict} if items.columns is not None else set(map(_type, items.objects))
         if kinds == {dict}:
             shaped = by_shape(items, names, type)
-            found = History.joined([self._by_columns(sheet, heading, clock, rows) for rows, sheet, heading in shaped])
-            found.length = len(items)
-            return found
+            result = History.joined([self._by_columns(sheet, heading, clock, rows) for rows, sheet, heading in shaped])
+            result.length = len(items)
+            return result
         if all(issubclass(kind, Event | Revocation) for kind in kinds):
-            found = of_events(items.objects, self.plan, self.row)
-            for (name, _), batch in found.batches.items():
+            result = of_events(items.objects, self.plan, self.row)
+            for (name, _), batch in result.batches.items():
                 if self._has_graphs(name):
                     batch.columns = [self.graphs.column(name, ColumnCells(column)) for column in batch.columns]
-            return found
+            return result
         raise Irregular
 
     def sheet(self, sheet: Sheet, names: ColumnNames = NAMES, type: str | None = None) -> History:
@@ -299,9 +299,9 @@ class Reader:
                 problems.append((part.line(row), wrong))
                 if self.skipped.on_error == "stop":
                     break
-        found = History.of(items, rows)
-        found.length = len(part)
-        return found, problems
+        result = History.of(items, rows)
+        result.length = len(part)
+        return result, problems
 
     # A sheet
 
@@ -450,11 +450,11 @@ def _interleave(history: History, firsts: Array) -> None:
     sources = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
     for lo, hi in pairwise((firsts - first).tolist()):
         np.maximum.accumulate(times[lo:hi], out=times[lo:hi])
-    place = np.empty(size, np.int64)
-    place[np.lexsort((np.arange(size), sources, times))] = np.arange(first, first + size)
+    position = np.empty(size, np.int64)
+    position[np.lexsort((np.arange(size), sources, times))] = np.arange(first, first + size)
     for batch in history.batches.values():
-        batch.rows = place[batch.rows - first]
-    history.revoked = [(int(place[row - first]), item) for row, item in history.revoked]
+        batch.rows = position[batch.rows - first]
+    history.revoked = [(int(position[row - first]), item) for row, item in history.revoked]
 
 
 def read_history(reader: Reader, events: Any) -> History:
@@ -464,7 +464,7 @@ def read_history(reader: Reader, events: Any) -> History:
     if isinstance(events, SourceFile):
         return reader.sources([events])
     if isinstance(events, Mapping):
-        if events and all(isinstance(one, SourceFile) or is_table(one) for one in events.values()):
+        if events and all(isinstance(event, SourceFile) or is_table(event) for event in events.values()):
             return reader.tables(events)
         raise RunError("neither an event nor tables by type", hint=f'an event is {FORM}, tables are {{"wind": table}}')
     if is_table(events):
@@ -475,7 +475,7 @@ def read_history(reader: Reader, events: Any) -> History:
         hint = 'augury.read("events.csv") reads a file' if isinstance(events, str) else ""
         raise RunError(f"events are a list of events, or tables by type, not {type(events).__name__}", hint=hint)
     listed = events if isinstance(events, list | tuple) else None
-    if listed and all(isinstance(one, SourceFile) for one in listed):
+    if listed and all(isinstance(item, SourceFile) for item in listed):
         return reader.sources(listed)
     return reader.listed(events)
 
@@ -516,9 +516,9 @@ def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     names = heading.names
     columns = [sheet[n] for n in (names.time, names.end, names.start) if n in sheet.names]
     for hint in (clock_hint, _said):
-        found = [first for cells in columns if (first := cells.first(hint))]
-        if found:
-            return min(found, key=lambda one: one[0])[1]
+        result = [first for cells in columns if (first := cells.first(hint))]
+        if result:
+            return min(result, key=lambda one: one[0])[1]
     return None
 
 

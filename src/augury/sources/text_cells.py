@@ -51,15 +51,15 @@ class TextCells(ArrayCells):
             return self.plain()
         if attribute.type in ("string", "any"):
             return self.written()
-        found = _as_numbers(self.array, attribute.type)
-        if found is not None:
-            return found
+        result = _as_numbers(self.array, attribute.type)
+        if result is not None:
+            return result
         texts, index = encoded(self.array)
         return spread(index, [from_text(text, attribute, prefixes) for text in texts])
 
     def times(self, clock: Clock) -> Times:
-        found = text_times(self.array, clock)
-        return time_points(self.written(), clock) if found is None else found
+        result = text_times(self.array, clock)
+        return time_points(self.written(), clock) if result is None else result
 
     def texts(self) -> list[str | None]:
         return self.array.to_pylist()  # type: ignore[no-any-return]
@@ -75,9 +75,9 @@ class TextCells(ArrayCells):
 def text_column(cells: Any, kind: str) -> Column:
     """A column of text of a kind that all cells are of; null where a cell is."""
     if kind in ("int", "float"):
-        found = _as_numbers(cells, kind)
-        if found is not None:
-            return found
+        result = _as_numbers(cells, kind)
+        if result is not None:
+            return result
     texts, index = encoded(cells)
     return Coded(texts, index) if kind == "string" else spread(index, list(map(read_as(kind), texts)))
 
@@ -130,8 +130,8 @@ def _as_numbers(cells: Any, type: str) -> Column | None:
     if type == "int" or (type == "number" and not all_match(cells, "[.eE]")):
         return None
     try:
-        found = as_array(cells.cast(pa.float64()), np.float64) + 0.0
+        result = as_array(cells.cast(pa.float64()), np.float64) + 0.0
     except pa.ArrowInvalid:
         return None
-    usual = np.isfinite(found)
-    return found if usual.all() or int((~usual).sum()) == cells.null_count else None
+    usual = np.isfinite(result)
+    return result if usual.all() or int((~usual).sum()) == cells.null_count else None

@@ -187,15 +187,15 @@ def characters(text: str) -> str:
 def _values(given: Iterable[Any], depth: int) -> tuple[Value, ...]:
     if depth == _DEEPEST:
         raise DataError("nested too deeply", hint=f"lists and terms are nested up to {_DEEPEST} times")
-    return tuple(value_of(one, depth + 1) for one in given)
+    return tuple(value_of(item, depth + 1) for item in given)
 
 
 def text_of(given: Any) -> str | None:
     """An id, or what is done, as text; None where nothing is said."""
     if isinstance(given, str):
         return characters(given) or None
-    found = value_of(given) if type(given) is not int or given.bit_length() > 1000 else given
-    return None if found is None else str(found)
+    result = value_of(given) if type(given) is not int or given.bit_length() > 1000 else given
+    return None if result is None else str(result)
 
 
 def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
@@ -216,16 +216,16 @@ def from_text(text: str, attribute: Attribute, prefixes: Prefixes) -> Value:
 
 def _checked(read: Read, given: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
     try:
-        found = read(given, prefixes)
+        result = read(given, prefixes)
     except DataError as error:
         raise _no_value(attribute, error) from None
     except ValueError as error:
         if str(error):
             raise DataError(f"`{attribute.name}` is declared as {attribute.type}: {error}") from None
-        found = None
-    if found is None and not (read in (float_text, _number_text) and _is_nan(given)):
+        result = None
+    if result is None and not (read in (float_text, _number_text) and _is_nan(given)):
         raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {_shown(given)}")
-    return found
+    return result
 
 
 def _no_value(attribute: Attribute, error: DataError) -> DataError:

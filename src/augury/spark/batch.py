@@ -63,13 +63,13 @@ class Detections(Outputs):
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
         spread = one_stage(plan, longest) if self.partitions == 1 else stages(plan, longest)
-        found: DataFrame | None = None
+        result: DataFrame | None = None
         for stage in spread.stages:
-            found = self._run(spread, stage, found)
+            result = self._run(spread, stage, result)
         wanted = [pipeline.layout.codes[t] for t in spread.plan.derived if t[0] in outputs]
-        assert found is not None
+        assert result is not None
         return self._clocked(
-            self._once(found.where(F.col("type").isin([*wanted, host.ERROR])).withColumn("trace", listed()), spread),
+            self._once(result.where(F.col("type").isin([*wanted, host.ERROR])).withColumn("trace", listed()), spread),
             spread.plan,
         )
 
@@ -146,15 +146,15 @@ class Detections(Outputs):
             ]
         else:
             chosen = [before, *(pipeline.like_answers(e) for e in events)]
-        found = reduce(DataFrame.unionByName, chosen) if chosen else None
+        result = reduce(DataFrame.unionByName, chosen) if chosen else None
         if INPUT not in stage.reads:
-            assert found is not None
-            return found
+            assert result is not None
+            return result
         ends = self._first()
-        if found is None:
+        if result is None:
             return ends.drop("op")
-        return found.unionByName(
-            ends.select(*(c for c in ends.columns if c in found.columns)), allowMissingColumns=True
+        return result.unionByName(
+            ends.select(*(c for c in ends.columns if c in result.columns)), allowMissingColumns=True
         )
 
     def _standing(self, events: DataFrame) -> DataFrame:
@@ -166,8 +166,8 @@ class Detections(Outputs):
     @cached_property
     def _revoked(self) -> DataFrame:
         pipeline = self.pipeline
-        found = [pipeline.checked(s) for s in pipeline.sources if s.has(pipeline.names.op)]
-        return reduce(DataFrame.unionByName, found).where(F.col("revoke")).select("id").distinct()
+        result = [pipeline.checked(s) for s in pipeline.sources if s.has(pipeline.names.op)]
+        return reduce(DataFrame.unionByName, result).where(F.col("revoke")).select("id").distinct()
 
     def _sliced(self, frame: DataFrame, size: int, length: int) -> DataFrame:
         """Every event in all slices to whose answers it may belong."""

@@ -46,34 +46,34 @@ def kinds_of(
     """The kinds of all arguments: of facts those of their columns, of answers what clauses put into their heads."""
     listed = list(chain.from_iterable(clauses.values()))
     everything = {goal, *clauses, *base, *(call for c in listed for call in calls(c))}
-    found: dict[Predicate, list[str | None]] = {
+    result: dict[Predicate, list[str | None]] = {
         p: list(base[p].kinds) if p in base else [None] * p[1] for p in everything
     }
     changed = True
     while changed:
         changed = False
         for clause in listed:
-            known, head = _variable_kinds(clause, found), (clause.name, len(clause.args))
-            wider = [common_kind(kind, _kind(arg, known)) for kind, arg in zip(found[head], clause.args, strict=True)]
-            changed, found[head] = changed or wider != found[head], wider
-    return {p: tuple(kind or "json" for kind in kinds) for p, kinds in found.items()}
+            known, head = _variable_kinds(clause, result), (clause.name, len(clause.args))
+            wider = [common_kind(kind, _kind(arg, known)) for kind, arg in zip(result[head], clause.args, strict=True)]
+            changed, result[head] = changed or wider != result[head], wider
+    return {p: tuple(kind or "json" for kind in kinds) for p, kinds in result.items()}
 
 
 def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | None]]) -> dict[str, str | None]:
     """The kinds that the variables of a clause may have."""
-    found: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
     for condition in clause.body:
         if isinstance(condition, Holds):
             for arg, kind in zip(condition.args, known[condition.name, len(condition.args)], strict=True):
                 if isinstance(arg, Var):
-                    found[arg.name] = common_kind(found.get(arg.name), kind)
+                    result[arg.name] = common_kind(result.get(arg.name), kind)
     for _ in clause.body:  # as often as one variable may be bound by another
         for condition in clause.body:
             if is_equation(condition):
                 for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                     if isinstance(side, Var):
-                        found[side.name] = common_kind(found.get(side.name), _kind(other, found))
-    return found
+                        result[side.name] = common_kind(result.get(side.name), _kind(other, result))
+    return result
 
 
 def _kind(expr: Expr, known: Mapping[str, str | None]) -> str | None:

@@ -48,10 +48,10 @@ class StreamOptions:
         path = self.checkpoint / "augury.json"
         if not path.exists() and not (self.checkpoint / "spark").exists():
             return {}
-        found = unsealed(path, _UNFORMATTED)
-        if not isinstance(found["rules"], dict):
+        result = unsealed(path, _UNFORMATTED)
+        if not isinstance(result["rules"], dict):
             raise damaged(path, "does not say of which program it is")
-        return found
+        return result
 
     @cached_property
     def buckets(self) -> int:

@@ -111,12 +111,12 @@ def _bytes(path: Path) -> bytes:
 def _json(path: Path, keys: set[str]) -> dict[str, Any]:
     """A file that is one object of JSON."""
     try:
-        found = json.loads(_bytes(path))
+        result = json.loads(_bytes(path))
     except ValueError:
         raise damaged(path, "is not JSON") from None
-    if not isinstance(found, dict) or not keys <= found.keys():
+    if not isinstance(result, dict) or not keys <= result.keys():
         raise damaged(path, f"has no {' and no '.join(sorted(keys))}")
-    return found
+    return result
 
 
 def _log(path: Path) -> list[str]:
@@ -181,7 +181,7 @@ def _check_state(operator: Path, version: int) -> None:
     about = sorted(path for path in operator.glob("_metadata/v2/*") if path.name.isdecimal())
     if not about and (operator / "_metadata" / "v2").exists():
         raise damaged(operator / "_metadata" / "v2" / "0", "is missing")
-    for path in {operator / "_stateSchema" / s for one in about for s in _schemas(one)}:
+    for path in {operator / "_stateSchema" / s for item in about for s in _schemas(item)}:
         _bytes(path)
     found = {int(path.name) for path in operator.iterdir() if path.name.isdecimal()}
     for partition in range(max([*found, *(n - 1 for n in map(_partitions, about))], default=-1) + 1):
@@ -190,8 +190,8 @@ def _check_state(operator: Path, version: int) -> None:
 
 def _stores(path: Path) -> list[dict[str, Any]]:
     """What Spark says of the state of an operator."""
-    found = json.loads(_log(path)[0])
-    stores = found.get("stateStoreInfo", []) if isinstance(found, dict) else None
+    loads = json.loads(_log(path)[0])
+    stores = loads.get("stateStoreInfo", []) if isinstance(loads, dict) else None
     if not isinstance(stores, list) or not all(isinstance(store, dict) for store in stores):
         raise damaged(path, "does not say what state there is")
     return stores
@@ -215,8 +215,8 @@ def _check_partition(folder: Path, version: int) -> None:
     snapshots: dict[int, Path] = {}
     changes: dict[int, Path] = {}
     for path in folder.iterdir():
-        if found := _STATE_FILE.fullmatch(path.name):
-            (snapshots if found[2] == "zip" else changes)[int(found[1])] = path
+        if match := _STATE_FILE.fullmatch(path.name):
+            (snapshots if match[2] == "zip" else changes)[int(match[1])] = path
     if not snapshots and not changes:
         raise damaged(folder, "has no state")
     for number in count(version, -1):

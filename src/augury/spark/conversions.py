@@ -44,10 +44,10 @@ def literal_map(table: Mapping[str, Any]) -> Column:
 def first_problem(wrong: Sequence[tuple[Column, Column | str]]) -> Column:
     """What is wrong with a row: the text of the first condition that holds; null where none does."""
     (condition, text), *others = wrong
-    found = F.when(condition, text)
+    result = F.when(condition, text)
     for condition, text in others:
-        found = found.when(condition, text)
-    return found
+        result = result.when(condition, text)
+    return result
 
 
 def finite(number: Column) -> Column:
@@ -79,9 +79,9 @@ def _read(sql: str, text: Column, read: Callable[[pa.Array], pa.Array]) -> Colum
 
 
 def _times(texts: pa.Array, clock: Clock, attribute: Attribute | None = None) -> pa.Array:
-    found = text_times(texts, clock)
-    if found is not None:
-        return pa.array(found, mask=found == MISSING)
+    result = text_times(texts, clock)
+    if result is not None:
+        return pa.array(result, mask=result == MISSING)
     read = partial(read_time, clock=clock) if attribute is None else partial(_value, attribute=attribute)
     return _each(texts, read, pa.int64())
 
@@ -107,8 +107,8 @@ def _each(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.
 
 def _value(text: str, attribute: Attribute) -> Any:
     if attribute.type in ("term", "list"):
-        found = convert(json.loads(text), attribute, {})
-        return None if found is None else tagged(found)
+        result = convert(json.loads(text), attribute, {})
+        return None if result is None else tagged(result)
     moment = from_text(text, attribute, {})
     return moment.us if isinstance(moment, Timestamp | Duration) else None
 

@@ -348,8 +348,8 @@ def _first_use(
                 and isinstance(condition, Holds)
                 and (condition.name, len(condition.args)) in wanted
             ):
-                rest = replace(node, where=tuple(c for c in node.where if c is not condition))
-                bound = bound_vars(_replaced(rule.body, node, rest))
+                remaining = replace(node, where=tuple(c for c in node.where if c is not condition))
+                bound = bound_vars(_replaced(rule.body, node, remaining))
                 asked = {a.name for a in condition.args if isinstance(a, Var)} & bound
                 for scan in _sure(node.input):
                     if asked and usable(scan) and asked <= {a.name for a in scan.args if isinstance(a, Var)}:
@@ -386,9 +386,9 @@ def _rewritten(rule: Rule, select: Select, condition: Holds, scan: Scan, alias: 
                 return None
     added = [condition.args[i] for i in fresh.values()]
     wider = replace(scan, type=alias, args=(*scan.args, *added))
-    rest = tuple(c for c in select.where if c is not condition)
+    remaining = tuple(c for c in select.where if c is not condition)
     inner = _replaced(select.input, scan, wider)
-    body = _replaced(rule.body, select, replace(select, input=inner, where=rest) if rest else inner)
+    body = _replaced(rule.body, select, replace(select, input=inner, where=remaining) if remaining else inner)
     use = _FactUse(condition, (scan.type, len(scan.args)), (alias, len(wider.args)), on, fresh)
     return replace(rule, body=body), use
 

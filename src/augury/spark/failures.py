@@ -104,14 +104,14 @@ def _causes(error: BaseException) -> str:
 
 def _refused(text: str) -> AuguryError | None:
     """What a file system refused to do, and where."""
-    found = _REFUSED.search(text)
-    if found is None:
+    match = _REFUSED.search(text)
+    if match is None:
         if (folder := _NO_FOLDER.search(text)) is not None:
             return DataError("cannot be written: no folder can be made there", folder[1])
         file = _NO_LONGER.search(text)
         return None if file is None else DataError("is not a directory", file[1])
-    where = re.search(rf"(?:file:)?(/[^\s:()]+)(?: \(|: (?:error=\d+, )?){re.escape(found[0])}", text)
-    return RunError(found[0]) if where is None else DataError(found[0], where[1])
+    where = re.search(rf"(?:file:)?(/[^\s:()]+)(?: \(|: (?:error=\d+, )?){re.escape(match[0])}", text)
+    return RunError(match[0]) if where is None else DataError(match[0], where[1])
 
 
 def first_line(error: BaseException) -> str:

@@ -51,8 +51,8 @@ class FileReader:
 
     @cached_property
     def _opened(self) -> list[EventFrame | TextFiles]:
-        found = [one for file in self.task.events for one in self._open(file)]
-        return found or [nothing(self.spark, self.plan)]
+        result = [item for file in self.task.events for item in self._open(file)]
+        return result or [nothing(self.spark, self.plan)]
 
     @cached_property
     def clock(self) -> Clock:
@@ -61,8 +61,8 @@ class FileReader:
     def sources(self) -> list[EventFrame]:
         # Without a first time that tells the unit, numbers are refused.
         clock = self.clock if self.clock.decided else replace(self.clock, guessed=True)
-        found = [one.sources(clock) if isinstance(one, TextFiles) else [one] for one in self._opened]
-        return [source for some in found for source in some]
+        result = [item.sources(clock) if isinstance(item, TextFiles) else [item] for item in self._opened]
+        return [source for some in result for source in some]
 
     def _open(self, source: SourceFile) -> Sequence[EventFrame | TextFiles]:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
@@ -102,10 +102,10 @@ class FileReader:
         if not path.is_dir() and not source.pattern:
             hint = "a stream reads a directory of files that grows, or - for standard input"
             raise DataError("is not a directory" if path.exists() else "no such directory", source.place, hint)
-        found = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))
+        result = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))
         return [
             replace(source, path=str(p))
-            for p in found
+            for p in result
             if p.is_file() and is_data(p) and not p.name.startswith(("_", "."))
         ]
 
@@ -129,7 +129,7 @@ class FileReader:
         if not Path(source.path).is_dir():
             return path, reader
         endings = [e.removeprefix(".") for e in FORMATS[form].endings]
-        packed = [f"{ending}.{one}" for ending in endings for one in ("gz", "bz2")]
+        packed = [f"{ending}.{item}" for ending in endings for item in ("gz", "bz2")]
         return path, reader.option("pathGlobFilter", "*.{" + ",".join([*endings, *packed]) + "}")
 
     # Forms
@@ -203,19 +203,19 @@ class FileReader:
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column tells the types that are there."""
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
-        place = files[0].place if len(files) == 1 else source.place
-        EventHeading(tuple(frame.columns), source.names, source.type, place).check(self.plan)
+        position = files[0].place if len(files) == 1 else source.place
+        EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)
         if source.type is not None:
             return sources(self.task.program, {source.type: frame}, names)
-        found = sources(self.task.program, frame, names)
+        result = sources(self.task.program, frame, names)
         if self.streaming:
-            return found
+            return result
         known = EventTypes(self.plan, self.strict)
         rows = frame.groupBy(F.col(f"`{names.type}`").alias("type")).count().collect()
         counts = {str(row["type"]): row["count"] for row in rows if row["type"] is not None}
         problems = {name: problem.message for name in counts if (problem := known.unknown(name)) is not None}
         unknown = {name: n for name, n in counts.items() if name not in known.arities and name not in problems}
-        return [replace(one, refused=problems, unknown=unknown, types=frozenset(counts)) for one in found]
+        return [replace(item, refused=problems, unknown=unknown, types=frozenset(counts)) for item in result]
 
 
 def nothing(spark: SparkSession, plan: Plan) -> EventFrame:

@@ -232,7 +232,7 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
         return [EventFrame(events, tuple(parts), names, True, frozenset(known), plan.prefixes)]
     if not isinstance(events, Mapping) or not events:
         raise RunError("events are DataFrames by type, or one DataFrame with a type column")
-    found: list[EventFrame] = []
+    event_frames: list[EventFrame] = []
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
@@ -246,8 +246,8 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
         heading = EventHeading(tuple(frame.columns), names, name)
         heading.check_type(plan)
         part = _part(heading, name, frame, plan)
-        found.append(EventFrame(frame, (part,), names, prefixes=plan.prefixes))
-    return found
+        event_frames.append(EventFrame(frame, (part,), names, prefixes=plan.prefixes))
+    return event_frames
 
 
 def _without_index(frame: DataFrame) -> DataFrame:
@@ -536,7 +536,7 @@ def _row(source: EventFrame, reading: InputReading) -> _Row:
         found = F.col(f"`{PROBLEM}`")
         problem = first_problem([(found.isNotNull(), found), *refused])
     else:
-        units = [one for c in there for one in other_units(F.col(f"`{c}`"), fields[c], clock)]
+        units = [item for c in there for item in other_units(F.col(f"`{c}`"), fields[c], clock)]
         problem = first_problem([*refused, *units, *_wrong(source, type, code, read, (start, end), reading.strict)])
         if op is not None and id is not None:
             text = op.cast("string")
@@ -633,14 +633,14 @@ def _slot(column: str, source: EventFrame, layout: Layout) -> Column:
         for slot, name, kind, target in kept:
             if slot == column:
                 makers.setdefault((name, kind, target), []).append(part.says)
-    found = F.lit(None).cast(layout.sql(column))
+    result = F.lit(None).cast(layout.sql(column))
     for (name, kind, target), keys in makers.items():
         given = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
         value = cast(given, _plain(kind), target)
         if len(makers) == 1:
             return value
-        found = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(found)
-    return found
+        result = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(result)
+    return result
 
 
 _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}

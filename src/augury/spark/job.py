@@ -103,9 +103,9 @@ class SparkJob(FileRun):
     def evaluate(self) -> SparkAnswers:
         """All answers, fetched."""
         with user_errors(self.places):
-            found = fetched(self.mixed.toArrow(), self.pipeline.layout)
+            result = fetched(self.mixed.toArrow(), self.pipeline.layout)
             self._skip()
-        return found
+        return result
 
     def write(self, destination: str) -> dict[tuple[str, str], int]:
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
@@ -142,26 +142,26 @@ class SparkJob(FileRun):
     @property
     def unknown(self) -> dict[str, int]:
         """How many events there were of types that the program does not know."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for source in self.pipeline.sources:
             for name, count in source.unknown.items():
-                found[name] = found.get(name, 0) + count
-        return found
+                result[name] = result.get(name, 0) + count
+        return result
 
     def types(self) -> set[str]:
         """The types of which there is an event."""
         layout = self.pipeline.layout
-        found: set[str] = set()
+        result: set[str] = set()
         with user_errors(self.places):
             for source in self.pipeline.sources:
                 if source.types is not None:
-                    found |= source.types
+                    result |= source.types
                 elif source.mixed:
                     codes = self.pipeline.raw(source).select("type").distinct().collect()
-                    found |= {layout.types[row[0]][0] for row in codes if row[0] is not None}
+                    result |= {layout.types[row[0]][0] for row in codes if row[0] is not None}
                 elif not source.frame.isEmpty():
-                    found.add(source.parts[0].type[0])
-        return found
+                    result.add(source.parts[0].type[0])
+        return result
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
@@ -174,17 +174,17 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 def fetched(table: pa.Table, layout: Layout) -> SparkAnswers:
     """Answers in the layout, type by type."""
-    found = SparkAnswers()
+    result = SparkAnswers()
     codes = table.column("type").to_numpy()
     for code in sorted(set(codes.tolist())):
         part = table.filter(pa.array(codes == code))
         if code == ERROR:
             for rule, trace, times in zip(*(part.column(c).to_pylist() for c in ("id", "trace", "start")), strict=True):
                 key = (rule, "".join(trace))
-                found.errors[key] = found.errors.get(key, 0) + times
+                result.errors[key] = result.errors.get(key, 0) + times
         elif code >= 0:
-            found.parts.append(part_of(part, layout, code))
-    return found
+            result.parts.append(part_of(part, layout, code))
+    return result
 
 
 def part_of(table: pa.Table, layout: Layout, code: int) -> AnswerPart:
@@ -203,11 +203,11 @@ def part_of(table: pa.Table, layout: Layout, code: int) -> AnswerPart:
 
 def values(column: pa.ChunkedArray, kind: str) -> ValueColumn:
     """A column of the layout as values of the language."""
-    found = read_column(column, kind)
-    if isinstance(found, Coded):
-        place = np.where(found.index < 0, len(found.values), found.index)
-        return ValueColumn([*found.values, None] if column.null_count else found.values, place)
-    if isinstance(found, np.ndarray) and found.dtype.kind in "if":
-        null = np.isnan(found) if column.null_count else None
-        return ValueColumn(found, null=null)
-    return column_of(found)
+    result = read_column(column, kind)
+    if isinstance(result, Coded):
+        position = np.where(result.index < 0, len(result.values), result.index)
+        return ValueColumn([*result.values, None] if column.null_count else result.values, position)
+    if isinstance(result, np.ndarray) and result.dtype.kind in "if":
+        null = np.isnan(result) if column.null_count else None
+        return ValueColumn(result, null=null)
+    return column_of(result)

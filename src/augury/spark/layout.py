@@ -71,7 +71,7 @@ class Layout:
     @cached_property
     def slots(self) -> dict[Predicate, tuple[str, ...]]:
         """The columns of the arguments of each type."""
-        found: dict[Predicate, tuple[str, ...]] = {}
+        result: dict[Predicate, tuple[str, ...]] = {}
         for type, kinds in self.kinds.items():
             used = dict.fromkeys("lds", 0)
             names = []
@@ -79,8 +79,8 @@ class Layout:
                 letter = _letter(kind)
                 names.append(f"{letter}{used[letter]}")
                 used[letter] += 1
-            found[type] = tuple(names)
-        return found
+            result[type] = tuple(names)
+        return result
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -114,15 +114,15 @@ def kinds_of_all(
 
     Where a rule gives integers and floats in one place, `exact` keeps each as it is, as JSON; else they are all doubles.
     """
-    found: dict[Predicate, list[str | None]] = {t: [None] * t[1] for t in plan.event_types}
+    result: dict[Predicate, list[str | None]] = {t: [None] * t[1] for t in plan.event_types}
     for type, kinds in inputs.items():
-        found[type] = list(kinds)
+        result[type] = list(kinds)
     changed = True
     while changed:
         changed = False
         for rule in plan.rules:
-            scope = _KindScope(rule, plan, found, clock)
-            mine = found[rule.predicate]
+            scope = _KindScope(rule, plan, result, clock)
+            mine = result[rule.predicate]
             for i, arg in enumerate(rule.args):
                 new = common_kind(mine[i], scope.kind(arg))
                 if new != mine[i]:
@@ -130,7 +130,7 @@ def kinds_of_all(
     loose = "json" if exact else "number"
     return {
         type: tuple((loose if kind == "number" and type in plan.derived else kind) or "json" for kind in kinds)
-        for type, kinds in found.items()
+        for type, kinds in result.items()
     }
 
 
@@ -271,7 +271,7 @@ def _listed(trace: str | None) -> list[str] | None:
 def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[Predicate, Batch]:
     """The events of a table by type; columns in `extra` are further arguments of every event."""
     codes = table.column("type").to_numpy()
-    found: dict[Predicate, Batch] = {}
+    result: dict[Predicate, Batch] = {}
     names = set(table.column_names)
     for code in unique(codes).tolist():
         rows = np.flatnonzero(codes == code)
@@ -288,10 +288,10 @@ def batches(table: pa.Table, layout: Layout, extra: Sequence[str] = ()) -> dict[
         traces = [_listed(t) for t in part.column("trace").to_pylist()] if "trace" in names else None
         if ids is not None and not any(ids):
             ids = None
-        if traces is not None and all(one is None for one in traces):
+        if traces is not None and all(trace is None for trace in traces):
             traces = None
-        found[name, arity + len(extra)] = Batch(start, end, columns, ids, traces=traces)
-    return found
+        result[name, arity + len(extra)] = Batch(start, end, columns, ids, traces=traces)
+    return result
 
 
 def read_column(column: pa.ChunkedArray, kind: str) -> Any:

@@ -230,7 +230,7 @@ class Summary:
                 mine[name] = mine.get(name, 0) + count
         for name, places in other.arguments.items():
             found = self.arguments.get(name, [[] for _ in places])
-            self.arguments[name] = [sorted({*one, *more}) for one, more in zip(found, places, strict=True)]
+            self.arguments[name] = [sorted({*item, *more}) for item, more in zip(found, places, strict=True)]
         for name, kinds in other.columns.items():
             self.columns[name] = [kind for kind in self.columns.get(name, kinds) if kind in kinds]
         self.points &= other.points
@@ -381,10 +381,10 @@ def _kept(column: Column, family: str) -> pa.Array:
     """A column as the layout keeps it."""
     if isinstance(column, np.ndarray) and family in _NUMPY:
         return pa.array(column.astype(_NUMPY[family]), from_pandas=True)  # NaN is null
-    found = coded(column)
+    result = coded(column)
     read = tagged if family == "json" else _bare
-    values = [None if value is None else read(value) for value in found.values]
-    return pa.array(values, _ARROW[family]).take(pa.array(found.index, mask=found.index < 0))
+    values = [None if value is None else read(value) for value in result.values]
+    return pa.array(values, _ARROW[family]).take(pa.array(result.index, mask=result.index < 0))
 
 
 def _bare(value: Value) -> Any:

@@ -75,7 +75,7 @@ def _taken(file: int, checkpoint: Path) -> bool:
 def _holder(lock: int) -> str:
     """Who has the lock, where it says so."""
     try:
-        found = json.loads(os.pread(lock, 1000, 0))
-        return f": process {found['pid']} on {found['host']}"
+        result = json.loads(os.pread(lock, 1000, 0))
+        return f": process {result['pid']} on {result['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""

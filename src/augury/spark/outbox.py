@@ -47,8 +47,8 @@ class Outbox:
         if not path.exists():
             return None
         try:
-            found = unsealed(path, {"batch", "parts"})
-            return BatchNote(int(found["batch"]), dict(found["parts"]))
+            result = unsealed(path, {"batch", "parts"})
+            return BatchNote(int(result["batch"]), dict(result["parts"]))
         except (ValueError, TypeError) as error:
             raise damaged(path, f"cannot be read: {error}") from None
 
@@ -76,16 +76,16 @@ class Outbox:
                 shutil.rmtree(home)
             home.mkdir()
         for name, write in parts.items():
-            place = self._local(name)
-            if place is None:
+            position = self._local(name)
+            if position is None:
                 write(f"{self.places[name].rstrip('/')}/batch={batch}")
                 continue
             write(f"file://{home / name}")
             with writing_to(home / name):
                 _seal(home / name)
-            with writing_to(place):
-                if (place / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
-                    shutil.rmtree(place / f"batch={batch}")
+            with writing_to(position):
+                if (position / f"batch={batch}").exists():  # of a checkpoint that was put back to an earlier day
+                    shutil.rmtree(position / f"batch={batch}")
         note = BatchNote(batch, {name: self.places[name] for name in parts})
         self._keep(note)
         self._move(note)
@@ -94,8 +94,8 @@ class Outbox:
 
     def _local(self, name: str) -> Path | None:
         """The place of a part on this machine's file systems, where files are moved at once."""
-        place = self.places[name].removeprefix("file://")
-        return None if "://" in place else Path(place)
+        position = self.places[name].removeprefix("file://")
+        return None if "://" in position else Path(position)
 
     def _keep(self, note: BatchNote) -> None:
         write_file(self.aside / "ready.json", [sealed({"batch": note.batch, "parts": dict(note.parts)})])
@@ -107,11 +107,11 @@ class Outbox:
             written = self.aside / str(note.batch) / name
             if not written.exists():
                 continue
-            place = (self._local(name) if name in self.places else None) or Path(noted.removeprefix("file://"))
-            with writing_to(place):
-                place.mkdir(parents=True, exist_ok=True)
-                move(written, place / f"batch={note.batch}")
-                _sync(place)
+            position = (self._local(name) if name in self.places else None) or Path(noted.removeprefix("file://"))
+            with writing_to(position):
+                position.mkdir(parents=True, exist_ok=True)
+                move(written, position / f"batch={note.batch}")
+                _sync(position)
 
 
 def move(folder: Path, place: Path) -> None:

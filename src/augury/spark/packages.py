@@ -24,12 +24,12 @@ from augury.spark.state import BucketStep
 
 def bucket_keys(buckets: int) -> list[int]:
     """The keys of buckets: numbers that Spark's hash spreads evenly over as many partitions, 0 among them."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     key = 0
-    while len(found) < buckets:
-        found.setdefault(_murmur(key) % buckets, key)
+    while len(result) < buckets:
+        result.setdefault(_murmur(key) % buckets, key)
         key += 1
-    return [found[n] for n in range(buckets)]
+    return [result[n] for n in range(buckets)]
 
 
 def _murmur(value: int, seed: int = 42) -> int:
@@ -147,8 +147,8 @@ def feed(session: Session, step: BucketStep, work: Work) -> Changes:
         ids = zip(back.column("id").to_pylist(), back.column("origin").to_pylist(), strict=True)
         withdrawn = {next(iter(plan.given), ("", 0)): [f"{id}@{origin}" for id, origin in ids]}
         table = table.filter(pc.invert(gone))
-    found: dict[Predicate, Batch] = batches(table, work.layout) if len(table) else {}
-    for type in plan.given.keys() & found.keys():  # the same content may come from several buckets
+    result: dict[Predicate, Batch] = batches(table, work.layout) if len(table) else {}
+    for type in plan.given.keys() & result.keys():  # the same content may come from several buckets
         origins = origin_of(table, work.layout.codes[type])
-        found[type].ids = [f"{id}@{origin}" for id, origin in zip(found[type].ids, origins, strict=True)]
-    return session.take(found, step.frontier, revoked, withdrawn, late=step.frontier)
+        result[type].ids = [f"{id}@{origin}" for id, origin in zip(result[type].ids, origins, strict=True)]
+    return session.take(result, step.frontier, revoked, withdrawn, late=step.frontier)

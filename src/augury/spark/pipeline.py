@@ -49,7 +49,7 @@ from augury.spark.starting import cores_of
 def _divided(rdf: Any) -> tuple[list[DataFrame], list[Any]]:
     """The graphs that are DataFrames of triples, and the others."""
     listed = list(rdf) if isinstance(rdf, list | tuple) else [rdf]
-    return [one for one in listed if is_frame(one)], [one for one in listed if not is_frame(one)]
+    return [item for item in listed if is_frame(item)], [item for item in listed if not is_frame(item)]
 
 
 def _with_triples(facts: Any, frames: list[DataFrame], plan: Plan) -> dict[str, Any]:
@@ -175,22 +175,22 @@ class Pipeline:
 
         To build it takes a second, so it is built once; in a stream, where it counts its rows, once for each use.
         """
-        found = self._checked.pop(id(source), None)
-        if found is None:
-            found = source.events(self.reading)
+        result = self._checked.pop(id(source), None)
+        if result is None:
+            result = source.events(self.reading)
         if not source.frame.isStreaming:
-            self._checked[id(source)] = found
-        return found
+            self._checked[id(source)] = result
+        return result
 
     def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
         wanted = set(types)
-        found = []
+        result = []
         for source in self.sources:
             used = [part.type for part in source.parts if part.type in wanted]
             if used or (self.ops and source.has(self.names.op)) or (source.idle and stage.number == 1):
-                found.append(self._filtered(source, used, plan, stage))
-        return found
+                result.append(self._filtered(source, used, plan, stage))
+        return result
 
     def _filtered(self, source: EventFrame, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
         where = self.usable(types, plan, stage) if source.mixed or not types else self.where(types[0], plan, stage)
@@ -200,11 +200,11 @@ class Pipeline:
 
     def usable(self, types: Iterable[Predicate], plan: Plan, stage: Stage) -> Column:
         """The rows of some types that a rule of the stage can use."""
-        found = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
+        result = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
         for type in types:
             this, where = F.col("type") == self.layout.codes[type], self.where(type, plan, stage)
-            found = found | (this if where is None else this & where)
-        return found
+            result = result | (this if where is None else this & where)
+        return result
 
     def where(self, type: Predicate, plan: Plan, stage: Stage) -> Column | None:
         """The rows of a type that some rule of the stage can use; None where that may be all."""
@@ -230,8 +230,8 @@ class Pipeline:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
         derived = spread.plan.derived
         first: dict[Predicate, int] = {}
-        for one in reversed(spread.stages):
-            first |= dict.fromkeys(one.gives, one.number)
+        for item in reversed(spread.stages):
+            first |= dict.fromkeys(item.gives, item.number)
         there = {part.type for source in self.sources for part in source.parts}
         return [t for t in stage.reads if t in there and (t not in derived or first[t] == stage.number)]
 
@@ -239,8 +239,8 @@ class Pipeline:
         """The codes of what earlier stages made and later ones, or the answer, still need."""
         earlier = {t for s in spread.stages[: stage.number - 1] for t in s.gives}
         later = {t for s in spread.stages[stage.number :] for t in s.reads}
-        found = {t for t in earlier if t in later or t[0] in spread.plan.outputs}
-        return frozenset(self.layout.codes[t] for t in found) | {ERROR} if earlier else frozenset()
+        result = {t for t in earlier if t in later or t[0] in spread.plan.outputs}
+        return frozenset(self.layout.codes[t] for t in result) | {ERROR} if earlier else frozenset()
 
     def like_answers(self, events: DataFrame, *more: Column) -> DataFrame:
         """Input events with the columns of answers, and some more."""
@@ -267,11 +267,11 @@ class Pipeline:
         if len(set(places.values())) == 1 and len(places) == len(stage.reads):
             slot, kind = next(iter(places.values()))
             return key_hash(F.col(slot), kind, kinds)
-        found = F.xxhash64("id") if "id" in columns else F.lit(0).cast("bigint")
+        result = F.xxhash64("id") if "id" in columns else F.lit(0).cast("bigint")
         for (slot, kind), types in _by_place(places).items():
             codes = [layout.codes[t] for t in types]
-            found = F.when(F.col("type").isin(codes), key_hash(F.col(slot), kind, kinds)).otherwise(found)
-        return found
+            result = F.when(F.col("type").isin(codes), key_hash(F.col(slot), kind, kinds)).otherwise(result)
+        return result
 
     @cached_property
     def malformed(self) -> DataFrame:
@@ -319,10 +319,10 @@ class Pipeline:
     @cached_property
     def unknown(self) -> DataFrame:
         """The events of types that the program does not know: the type, and how many."""
-        found = [unknown_types(s, self.reading) for s in self.sources if s.mixed]
-        if not found:
+        result = [unknown_types(s, self.reading) for s in self.sources if s.mixed]
+        if not result:
             return self.spark.createDataFrame([], "type string, count bigint")
-        return reduce(DataFrame.unionByName, found).groupBy("type").count()
+        return reduce(DataFrame.unionByName, result).groupBy("type").count()
 
     # Answers out
 
@@ -388,12 +388,12 @@ class Pipeline:
 
     def _alike(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]]:
         """The codes of the derived types that keep their arguments in the same columns."""
-        found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
+        result: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
         for type in self.plan.derived:
             if type[1]:
-                place = (self.layout.slots[type], self.layout.kinds[type])
-                found.setdefault(place, []).append(self.layout.codes[type])
-        return found
+                position = (self.layout.slots[type], self.layout.kinds[type])
+                result.setdefault(position, []).append(self.layout.codes[type])
+        return result
 
     @property
     def _type_name(self) -> Column:
@@ -415,10 +415,10 @@ class Pipeline:
     def errors(self, mixed: DataFrame) -> DataFrame:
         """What could not be computed: the rule, the reason and how often."""
         problem = F.array_join("trace", "").alias("problem")
-        found = mixed.where(F.col("type") == ERROR).select(
+        result = mixed.where(F.col("type") == ERROR).select(
             F.col("id").alias("rule"), problem, F.col("start").alias("times")
         )
-        return found if mixed.isStreaming else found.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+        return result if mixed.isStreaming else result.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
 
 
 class Outputs(Mapping[str, DataFrame]):
@@ -461,10 +461,10 @@ def listed() -> Column:
 
 
 def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, str], list[Predicate]]:
-    found: dict[tuple[str, str], list[Predicate]] = {}
+    result: dict[tuple[str, str], list[Predicate]] = {}
     for type, place in places.items():
-        found.setdefault(place, []).append(type)
-    return found
+        result.setdefault(place, []).append(type)
+    return result
 
 
 def partitions_of(spark: SparkSession) -> int:

@@ -282,16 +282,16 @@ class _ScanScope:
         return _call(row, row.spark, kind, args) if kind is not None else None
 
     def all_values(self, exprs: Iterable[Expr]) -> list[_Value] | None:
-        found = [self.value(e) for e in exprs]
-        return [v for v in found if v is not None] if None not in found else None
+        result = [self.value(e) for e in exprs]
+        return [v for v in result if v is not None] if None not in result else None
 
     def on_clock(self, exprs: Iterable[Expr]) -> list[_Value] | None:
         """The values, where on the logical clock a duration beside a number is a number of ticks."""
         values = self.all_values(exprs)
         if values is None or self.clock.kind == "timestamp" or not any(v.kind in _NUMBERS for v in values):
             return values
-        found = [self.ticks(v) if v.kind == "duration" else v for v in values]
-        return [v for v in found if v is not None] if None not in found else None
+        result = [self.ticks(v) if v.kind == "duration" else v for v in values]
+        return [v for v in result if v is not None] if None not in result else None
 
     def ticks(self, value: _Value) -> _Value | None:
         if not isinstance(value.const, Duration):

@@ -76,8 +76,8 @@ class FactFrame:
     def table(self, name: str) -> FactTable:
         """The facts fetched."""
         rows = self.frame.toArrow()
-        found = (read_column(rows.column(c), k) for c, k in zip(self.columns, self.kinds, strict=True))
-        return FactTable(name, tuple(map(_fact_column, found)), rows.num_rows)
+        result = (read_column(rows.column(c), k) for c, k in zip(self.columns, self.kinds, strict=True))
+        return FactTable(name, tuple(map(_fact_column, result)), rows.num_rows)
 
 
 def columns(arity: int) -> list[str]:
@@ -183,8 +183,8 @@ def constant(value: Value) -> tuple[Column, str]:
 
 
 def all_of(conditions: Iterable[Column]) -> Column:
-    found = list(conditions)
-    return reduce(operator.and_, found) if found else F.lit(True)
+    result = list(conditions)
+    return reduce(operator.and_, result) if result else F.lit(True)
 
 
 def same(left: Column, left_kind: str, right: Column, right_kind: str) -> Column:

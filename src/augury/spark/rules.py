@@ -98,14 +98,14 @@ class StaticRules:
             if seeds is None:
                 raise
             return self.answers(predicate)  # what is asked with may be of types that rules cannot compare
-        found = evaluation.answers(wanted.goal)
+        result = evaluation.answers(wanted.goal)
         self.rounds = evaluation.rounds
-        return found
+        return result
 
     def opaque(self, predicate: Predicate) -> frozenset[int]:
         """The arguments of facts that cannot be compared."""
-        found = self._facts(predicate)
-        return frozenset() if found is None else found.opaque
+        result = self._facts(predicate)
+        return frozenset() if result is None else result.opaque
 
     def _demand(self, predicate: Predicate, seeds: Seeds | None) -> Demand:
         rests_on = self.reads(predicate)
@@ -240,8 +240,8 @@ class _Evaluation:
 
     def relation(self, predicate: Predicate) -> FactFrame:
         """The facts of a predicate that is complete."""
-        found = self.done.get(predicate) or self.base.get(predicate)
-        return found or empty(self.spark, self.kinds[predicate])
+        result = self.done.get(predicate) or self.base.get(predicate)
+        return result or empty(self.spark, self.kinds[predicate])
 
     def _plain(self, predicate: Predicate) -> FactFrame:
         """All answers of a predicate that does not depend on itself."""
@@ -252,8 +252,8 @@ class _Evaluation:
 
     def _exits(self, predicate: Predicate, clauses: Iterable[Clause]) -> DataFrame:
         """What follows by clauses from what is complete."""
-        found = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
-        return self._union(predicate, found).distinct()
+        result = [self._body(c).answers(lambda _, call: self.relation(call)) for c in clauses]
+        return self._union(predicate, result).distinct()
 
     def _union(self, predicate: Predicate, parts: Sequence[DataFrame]) -> DataFrame:
         return reduce(DataFrame.union, parts) if parts else empty(self.spark, self.kinds[predicate]).frame

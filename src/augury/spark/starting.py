@@ -61,22 +61,22 @@ def check_java() -> None:
     except (OSError, subprocess.TimeoutExpired):
         where = f"JAVA_HOME is {home}, where there is no bin/java that runs" if home else f"{java} does not run"
         raise RunError(f"Spark needs Java, but {where}", _INSTALL) from None
-    found = re.search(r'version "(?:1\.)?(\d+)', version.stderr + version.stdout)
-    if found is None:
+    match = re.search(r'version "(?:1\.)?(\d+)', version.stderr + version.stdout)
+    if match is None:
         raise RunError(f"Spark needs Java, but `{java} -version` does not say a version", _INSTALL)
-    if int(found[1]) < OLDEST_JAVA:
-        raise RunError(f"Spark needs Java {OLDEST_JAVA} or newer, but {java} is Java {found[1]}", _INSTALL)
+    if int(match[1]) < OLDEST_JAVA:
+        raise RunError(f"Spark needs Java {OLDEST_JAVA} or newer, but {java} is Java {match[1]}", _INSTALL)
 
 
 def settings(conf: Iterable[str]) -> dict[str, str]:
     """`--conf K=V` as a table."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in conf:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise RunError(f"--conf {text}: write it as NAME=VALUE")
-        found[name.strip()] = value.strip()
-    return found
+        result[name.strip()] = value.strip()
+    return result
 
 
 def open_session(

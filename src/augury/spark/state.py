@@ -162,17 +162,19 @@ class Bucket:
         try:
             before, token, payloads, frontier = unpacked(_STEP, self._kept(n))[1]
             require(isinstance(before, str) and isinstance(token, str), "tokens that are none")
-            require(isinstance(payloads, list) and all(isinstance(one, bytes) for one in payloads), "no packages")
+            require(
+                isinstance(payloads, list) and all(isinstance(payload, bytes) for payload in payloads), "no packages"
+            )
             require(frontier is None or type(frontier) is int, "a time that is none")
         except (Unsound, ValueError, TypeError) as error:
             raise not_whole(str(error)) from None
         return before, token, BucketStep(payloads, frontier, stored=True)
 
     def _kept(self, n: int) -> bytes:
-        found = self.log.getValue((n,))
-        if found is None:
+        result = self.log.getValue((n,))
+        if result is None:
             raise not_whole("a step or a piece is missing")
-        return bytes(found[0])
+        return bytes(result[0])
 
     def step(self, step: BucketStep) -> Changes:
         return self.host.feed(self.cached.session, step)
@@ -259,28 +261,28 @@ def _of_a_checkpoint() -> Iterator[None]:
 
 def _json(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-        require(isinstance(found, dict), "it does not say where it stands")
+        result = json.loads(data)
+        require(isinstance(result, dict), "it does not say where it stands")
     except (Unsound, ValueError, RecursionError) as error:
         raise not_whole(str(error)) from None
-    return found  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 def _head(data: bytes) -> BucketHeader:
     """Where a bucket stands, as it was saved."""
-    found = unpacked(_HEAD, data)[1]
-    if not isinstance(found, dict):
+    result = unpacked(_HEAD, data)[1]
+    if not isinstance(result, dict):
         raise not_whole("it does not say where it stands")
-    texts, timer = (found.get("name"), found.get("token")), found.get("timer")
-    numbers = [found.get(one.name) for one in fields(BucketHeader) if one.type == "int"]
+    texts, timer = (result.get("name"), result.get("token")), result.get("timer")
+    numbers = [result.get(item.name) for item in fields(BucketHeader) if item.type == "int"]
     if (
-        found.keys() != {one.name for one in fields(BucketHeader)}
-        or not all(isinstance(one, str) for one in texts)
-        or not all(type(one) is int and one >= 0 for one in numbers)
+        result.keys() != {item.name for item in fields(BucketHeader)}
+        or not all(isinstance(text, str) for text in texts)
+        or not all(type(number) is int and number >= 0 for number in numbers)
         or not (timer is None or type(timer) is int)
     ):
         raise not_whole("it does not say where it stands")
-    return BucketHeader(**found)
+    return BucketHeader(**result)
 
 
 def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -113,8 +113,8 @@ class DetectionStream(Outputs):
 
     def parts(self, batch: DataFrame) -> dict[str, DataFrame]:
         """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late` and `errors`."""
-        found = {type: self.pipeline.answers(batch, type, changes=self.emit == "early") for type in self}
-        return found | {"late": late_rows(batch), "errors": self.pipeline.errors(batch)}
+        result = {type: self.pipeline.answers(batch, type, changes=self.emit == "early") for type in self}
+        return result | {"late": late_rows(batch), "errors": self.pipeline.errors(batch)}
 
     @property
     def late(self) -> DataFrame:
@@ -140,18 +140,20 @@ class DetectionStream(Outputs):
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
         spread = one_stage(plan, longest) if self.buckets == 1 else stages(plan, longest, slices=False, everywhere=True)
-        found: DataFrame | None = None
+        result: DataFrame | None = None
         read: set[Predicate] = set()
         for stage in spread.stages:
-            found = self._run(spread, stage, found, frozenset(read))
+            result = self._run(spread, stage, result, frozenset(read))
             read |= set(stage.reads)
         wanted = [t for t in spread.plan.derived if t[0] in outputs]
         merged = [t for t in wanted if t in spread.spread]
-        assert found is not None
+        assert result is not None
         if merged:
-            found = self._merge(spread, merged, found)
+            result = self._merge(spread, merged, result)
         codes = [pipeline.layout.codes[t] for t in wanted]
-        return found.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
+        return (
+            result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
+        )
 
     def _run(self, spread: Stages, stage: Stage, before: DataFrame | None, silent: frozenset[Predicate]) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
@@ -252,7 +254,7 @@ def _facts_digest(work: Work) -> str:
     return (
         work.facts.digest
         if sum(map(len, statements)) > _FEW
-        else _digest(sorted(repr(one) for table in statements for one in table))
+        else _digest(sorted(repr(item) for table in statements for item in table))
     )
 
 
@@ -261,9 +263,9 @@ def _digest(value: object) -> str:
 
 
 def late_rows(mixed: DataFrame) -> DataFrame:
-    found = mixed.where(F.col("type").isin(LATE, REJECTED))
+    result = mixed.where(F.col("type").isin(LATE, REJECTED))
     why = F.when(F.col("type") == LATE, F.lit("late")).otherwise(F.lit("its id names another event"))
-    return found.select(why.alias("why"), F.array_join("trace", "").alias("event"))
+    return result.select(why.alias("why"), F.array_join("trace", "").alias("event"))
 
 
 # The stateful operator
@@ -338,8 +340,8 @@ class Processor(StatefulProcessor):
     def _timer(self, bucket: Bucket, fired: int | None, watermark: int) -> int | None:
         """Wakes the bucket up once the watermark reaches the next answer that waits for it."""
         session = bucket.cached.session
-        ends = [one.waiting[0][0] for one in session.answers if one.waiting]
-        ends += [due for one in session.circuit.clocked if (due := one.due) is not None]
+        ends = [answer.waiting[0][0] for answer in session.answers if answer.waiting]
+        ends += [due for item in session.circuit.clocked if (due := item.due) is not None]
         held = bucket.head.timer
         if fired is not None or (held is not None and held <= watermark):
             held = None
@@ -381,5 +383,5 @@ class Processor(StatefulProcessor):
         yield from self.work.notices(rows)
 
     def _json(self, event: Event) -> str:
-        found = event_as_json(event, self.work.clock, trace=False)
-        return json.dumps({k: v for k, v in found.items() if v != ""}, ensure_ascii=False)
+        result = event_as_json(event, self.work.clock, trace=False)
+        return json.dumps({k: v for k, v in result.items() if v != ""}, ensure_ascii=False)

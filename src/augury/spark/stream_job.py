@@ -174,7 +174,7 @@ class StreamJob(FileRun):
             options = self.options
             asked = (str(options.checkpoint), options.output, options.late or "-", gettempdir())
             places = [place for place in asked if os.path.isdir(place)]
-            full = [place for place in places if shutil.disk_usage(place).free < _SCARCE]
+            full = [folder for folder in places if shutil.disk_usage(folder).free < _SCARCE]
             return DataError(FULL, " or ".join(full or places), MAKE_ROOM)
         return error
 

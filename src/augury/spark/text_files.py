@@ -83,9 +83,9 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
 
     def unnamed(cells: Sequence[str], place: str) -> Sequence[str] | None:
         nonlocal written
-        found = headerless(tuple(cells), file, plan)
-        written = found is None
-        return found
+        result = headerless(tuple(cells), file, plan)
+        written = result is None
+        return result
 
     sheet = next(read_csv(BytesIO(head), file.place, (), unnamed), None)
     if sheet is None:
@@ -100,8 +100,8 @@ def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan)
     for file, head in heads:
         for part in FORMATS[form].read(BytesIO(head), file, plan):
             there = there or len(part) > 0 or bool(part.problems)
-            if (found := first_of(part, file.names, file.type)) is not None:
-                return found
+            if (result := first_of(part, file.names, file.type)) is not None:
+                return result
     return NO_TIME if there else None
 
 
@@ -143,15 +143,15 @@ class TextFiles:
         all_tables = Summary()
         for _, summary in passed:
             all_tables.merge(summary)
-        found: list[EventFrame] = []
+        event_frames: list[EventFrame] = []
         for reader, (lines, summary) in zip(readers, passed, strict=True):
             reader = replace(reader, kinds={name: kinds[0] for name, kinds in all_tables.columns.items()})
             known = [type for type in summary.types if type in self.plan.event_types]
             kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in known}
             rows = EventColumns(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
             types = frozenset(name for name, _ in summary.types)
-            found.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
-        return found
+            event_frames.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
+        return event_frames
 
     def _kinds(self, type: Predicate, reader: LineReader, found: Sequence[Sequence[str]]) -> Iterator[str]:
         """The kinds of the arguments of a type: as declared, else what all cells of a column, or all values, are."""
@@ -197,10 +197,10 @@ class TextFiles:
 
 def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary]:
     """What one pass tells of lines; where Spark has cut a file inside of quotes, of those of each file in one task."""
-    found = Summary()
+    result = Summary()
     for row in lines.mapInArrow(partial(summarise, reader), "summary string").collect():
-        found.merge(Summary(**json.loads(row["summary"])))
-    return summarised(_in_order(lines), reader) if found.broken else (lines, found)
+        result.merge(Summary(**json.loads(row["summary"])))
+    return summarised(_in_order(lines), reader) if result.broken else (lines, result)
 
 
 def _source(rows: EventColumns, given: DataFrame) -> EventFrame:

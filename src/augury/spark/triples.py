@@ -183,8 +183,8 @@ class _TripleFrame:
     def said(self) -> DataFrame:
         """The triples, with the hierarchy closed."""
         rows = [(s, word, o) for word, pairs in self.closed.items() for s, o in pairs]
-        rest = self.triples.select(*_PARTS).where(~F.col("predicate").isin(*self.closed))
-        return rest.union(self._local(rows, *_PARTS)) if rows else rest
+        remaining = self.triples.select(*_PARTS).where(~F.col("predicate").isin(*self.closed))
+        return remaining.union(self._local(rows, *_PARTS)) if rows else remaining
 
     def pairs(self, name: str) -> DataFrame:
         """The pairs of a predicate."""
@@ -193,10 +193,10 @@ class _TripleFrame:
         if name in self.closed:
             return self._local(self.closed[name], "subject", "object")
         below = {low for low, highs in self.above.items() if name in highs} | {name}
-        found = self._among(self.said, below).select("subject", "object")
+        result = self._among(self.said, below).select("subject", "object")
         if _WORDS[TYPE] in below:
-            found = found.union(self.types(None))
-        return found.distinct()
+            result = result.union(self.types(None))
+        return result.distinct()
 
     def types(self, classes: frozenset[str] | None) -> DataFrame:
         """All of `rdf:type`: what is said, what follows from domains and ranges, and the classes above."""
@@ -204,15 +204,15 @@ class _TripleFrame:
         if classes is None:
             up = self._ahead(self.closed[_WORDS[SUBCLASS]], "low", "high")
             higher = low.join(up, F.col("object") == F.col("low")).select("subject", F.col("high").alias("object"))
-            found = low.union(higher) if self.closed[_WORDS[SUBCLASS]] else low
+            result = low.union(higher) if self.closed[_WORDS[SUBCLASS]] else low
         else:
             pairs = {(c, c) for c in classes} | {(a, b) for a, b in self.closed[_WORDS[SUBCLASS]] if b in classes}
             up = self._ahead(sorted(pairs), "low", "high")
-            found = low.join(up, F.col("object") == F.col("low")).select("subject", F.col("high").alias("object"))
+            result = low.join(up, F.col("object") == F.col("low")).select("subject", F.col("high").alias("object"))
         meta = self._of_types(low)
         if meta is None:
-            return found
-        return found.union(meta if classes is None else meta.where(F.col("object").isin(*classes)))
+            return result
+        return result.union(meta if classes is None else meta.where(F.col("object").isin(*classes)))
 
     def _direct(self) -> DataFrame:
         """The types that are said, or follow from the properties that something has."""
@@ -257,8 +257,8 @@ class _TripleFrame:
         said: dict[str, set[str]] = {}
         for p, c in self.closed[_WORDS[word]]:
             said.setdefault(p, set()).add(c)
-        found = {(p, c) for p in {*said, *self.above} for q in self._ups(p) for c in said.get(q, ())}
-        return sorted(pair for pair in found if types or pair[0] != _WORDS[TYPE])
+        result = {(p, c) for p in {*said, *self.above} for q in self._ups(p) for c in said.get(q, ())}
+        return sorted(pair for pair in result if types or pair[0] != _WORDS[TYPE])
 
     def _ups(self, name: str) -> set[str]:
         return self.above.get(name, set()) | {name}
@@ -290,13 +290,13 @@ def rdf_facts(triples: DataFrame, plan: Plan) -> dict[str, FactFrame]:
 
 def named_classes(calls: Iterable[Holds | Unless]) -> set[str] | None:
     """The classes that a program asks for by name; None where it asks for any."""
-    found: set[str] = set()
+    result: set[str] = set()
     for call in calls:
         if call.name == TYPE.text:
             if not isinstance(call.args[1], Const) or not isinstance(call.args[1].value, Iri):
                 return None
-            found.add(call.args[1].value.text)
-    return found
+            result.add(call.args[1].value.text)
+    return result
 
 
 def of_pairs(pairs: DataFrame) -> FactFrame:
@@ -305,10 +305,10 @@ def of_pairs(pairs: DataFrame) -> FactFrame:
     kinds = sorted(row[0] for row in read.select("kind").distinct().collect())
     kind = reduce(common_kind, ("json" if k == "term" else k for k in kinds), None) or "iri"
     made = F.lit(None).cast(sql_type(kind))
-    for one in kinds:
-        slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if one == "term" else one), "s"))
-        own = slot if one == "term" else canonical(slot, one, kind)
-        made = F.when(F.col("kind") == one, own.cast(sql_type(kind))).otherwise(made)
+    for item in kinds:
+        slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if item == "term" else item), "s"))
+        own = slot if item == "term" else canonical(slot, item, kind)
+        made = F.when(F.col("kind") == item, own.cast(sql_type(kind))).otherwise(made)
     return FactFrame(read.select("c0", made.alias("c1")), ("iri", kind))
 
 

@@ -53,10 +53,10 @@ class Coded:
 
     def __getitem__(self, at: Any) -> Any:
         """The value of a row; of several rows a column."""
-        found = self.index[at]
-        if isinstance(found, np.ndarray):
-            return Coded(self.values, found)
-        return self.values[found] if found >= 0 else None
+        result = self.index[at]
+        if isinstance(result, np.ndarray):
+            return Coded(self.values, result)
+        return self.values[result] if result >= 0 else None
 
     def __iter__(self) -> Iterator[Value]:
         values = list(self.values) if isinstance(self.values, TextArray) else self.values
@@ -75,11 +75,11 @@ def distinct(rows: RowIds, n: int) -> tuple[Array, Array]:
     """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
     if n > 16 * len(rows) + 64:
         return unique_inverse(rows)
-    place = np.zeros(n, np.int64)
-    place[rows] = 1
-    found = np.flatnonzero(place)
-    place[found] = np.arange(len(found))
-    return found, place[rows]
+    position = np.zeros(n, np.int64)
+    position[rows] = 1
+    result = np.flatnonzero(position)
+    position[result] = np.arange(len(result))
+    return result, position[rows]
 
 
 def column_of(values: Sequence[Value]) -> Column:
@@ -98,11 +98,11 @@ def column_of(values: Sequence[Value]) -> Column:
     index = []
     for value in values:
         key = value if type(value) is str else (type(value), repr(value))
-        place = places.get(key)
-        if place is None:
-            place = places[key] = len(found)
+        position = places.get(key)
+        if position is None:
+            position = places[key] = len(found)
             found.append(value)
-        index.append(place)
+        index.append(position)
     return Coded(found, np.array(index, np.int64))
 
 
@@ -148,11 +148,11 @@ def joined(columns: Sequence[Column]) -> Column:
         moved = [-1] * (len(column.values) + 1)  # an index of -1 finds the last one, which stays -1
         for i, value in enumerate(column.values):
             key = value if type(value) is str else (type(value), repr(value))
-            place = places.get(key)
-            if place is None:
-                place = places[key] = len(values)
+            position = places.get(key)
+            if position is None:
+                position = places[key] = len(values)
                 values.append(value)
-            moved[i] = place
+            moved[i] = position
         parts.append(np.array(moved, np.int64)[column.index])
     return Coded(values, np.concatenate(parts))
 
@@ -162,8 +162,12 @@ def _joined_texts(columns: Sequence[Coded], arrays: Sequence[TextArray]) -> Code
 
     before = np.cumsum([0, *map(len, arrays)])
     index = np.concatenate([column.index + n for column, n in zip(columns, before, strict=False)])
-    read = arrays[0].read.joined([one.read for one in arrays]) if all(one.read is not None for one in arrays) else None
-    return Coded(TextArray(concat_arrays([one.array.cast(large_string()) for one in arrays]), read), index)
+    read = (
+        arrays[0].read.joined([array.read for array in arrays])
+        if all(array.read is not None for array in arrays)
+        else None
+    )
+    return Coded(TextArray(concat_arrays([array.array.cast(large_string()) for array in arrays]), read), index)
 
 
 def some(column: Column, rows: RowIds) -> Column:

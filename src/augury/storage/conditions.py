@@ -170,11 +170,11 @@ class Context:
         if not len(which):
             return frame.take(which)
         before = set(frame.vars)
-        found = self.matched(condition.args, answers, frame.numbered().take(which))
+        result = self.matched(condition.args, answers, frame.numbered().take(which))
         if not all(isinstance(a, Var | Const) for a in condition.args):
-            found = self._once(found, [v for v in found.vars if v not in before])
-        found.right = frame.right[found.right]
-        return found
+            result = self._once(result, [v for v in result.vars if v not in before])
+        result.right = frame.right[result.right]
+        return result
 
     def asked(self, args: Sequence[Expr], frame: Frame) -> tuple[tuple[bool, ...], list[Array]]:
         """Which arguments of a call are bound, and their codes."""
@@ -291,10 +291,10 @@ class Context:
                 return None
             truth: Array = (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
             return truth
-        found = self._coded(expr, frame)
-        if found is None:
-            found = self._vectorised(expr, frame)
-        return found if found is not None and found.dtype.kind == "b" else None
+        result = self._coded(expr, frame)
+        if result is None:
+            result = self._vectorised(expr, frame)
+        return result if result is not None and result.dtype.kind == "b" else None
 
     def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
         if op == "=" and isinstance(right, Const) and right.value is True and isinstance(left, Apply):
@@ -315,13 +315,13 @@ class Context:
         x, y = pair
         if x.dtype != y.dtype and not all(v.dtype.kind == "f" or exact(v) for v in (x, y)):
             return None
-        found: Array = COMPARE[op](x, y)
-        return found
+        result: Array = COMPARE[op](x, y)
+        return result
 
     def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
         def compared(binding: Binding, i: int) -> Iterable[Binding]:
-            found = compare_or_bind(condition, binding, self.scalars, self.report, named(frame, i))
-            return () if found is None else (found,)
+            result = compare_or_bind(condition, binding, self.scalars, self.report, named(frame, i))
+            return () if result is None else (result,)
 
         return self._by_row(frame, compared)
 
@@ -397,12 +397,12 @@ class Context:
         decode = dictionary.decode
 
         def opened(binding: Binding, i: int) -> Iterable[Binding]:
-            found: Binding | None = binding
+            result: Binding | None = binding
             for expr, codes in pending:
-                found = match(expr, decode(int(codes[i])), found)  # type: ignore[arg-type]
-                if found is None:
+                result = match(expr, decode(int(codes[i])), result)  # type: ignore[arg-type]
+                if result is None:
                     return ()
-            return (found,)  # type: ignore[return-value]
+            return (result,)  # type: ignore[return-value]
 
         return self._by_row(frame, opened)
 
@@ -430,10 +430,10 @@ class Context:
                 return np.array([self.encode(from_json(v)) for v in given.tolist()], np.int64)
             except DataError:
                 return None  # row by row it is said which
-        found = self.vector(expr, frame)
-        if found is None or found[0] != "n":
+        result = self.vector(expr, frame)
+        if result is None or result[0] != "n":
             return None
-        return self.dictionary.encode_column(np.broadcast_to(found[1], (len(frame),)).copy())
+        return self.dictionary.encode_column(np.broadcast_to(result[1], (len(frame),)).copy())
 
     def _either(self, expr: Apply, frame: Frame) -> Array | None:
         """The codes of an `if`, each branch computed for the rows that take it."""
@@ -504,10 +504,10 @@ class Context:
                 numbers = None if chosen is None else self.dictionary.numeric(chosen)
                 return None if numbers is None else ("n", numbers)
             case Apply():
-                found = self._vectorised(expr, frame)
-                if found is None or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+                result = self._vectorised(expr, frame)
+                if result is None or result.dtype.kind not in "iuf" or not np.isfinite(result).all():
                     return None
-                return ("n", found.astype(np.float64) + 0.0 if found.dtype.kind == "f" else found.astype(np.int64))
+                return ("n", result.astype(np.float64) + 0.0 if result.dtype.kind == "f" else result.astype(np.int64))
         return None
 
     def _coded(self, expr: Apply, frame: Frame) -> Array | None:

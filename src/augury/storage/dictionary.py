@@ -116,17 +116,17 @@ class Dictionary:
         return n
 
     def _float(self, value: float) -> int:
-        found = self._floats.get(value)
-        if found is None:
+        result = self._floats.get(value)
+        if result is None:
             if self._in_bulk:
                 return int(self._bulk(np.array([value]))[0]) >> 1
             self._room(1)
-            found = self.n
-            self._as_float(found, found + 1)
-            self.numbers[found] = value
+            result = self.n
+            self._as_float(result, result + 1)
+            self.numbers[result] = value
             self.n += 1
-            self._floats[value] = found
-        return found
+            self._floats[value] = result
+        return result
 
     def _as_float(self, lo: int, hi: int) -> None:
         self.kind[lo:hi] = _FLOAT
@@ -144,21 +144,21 @@ class Dictionary:
             if abs(value) < _WHOLE:  # type: ignore[arg-type]
                 return 2 * self._float(value) + 1  # type: ignore[arg-type]
         elif kind is str:
-            found = self._texts.get(value)  # type: ignore[arg-type]
-            return 2 * (found if found is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[misc]
+            result = self._texts.get(value)  # type: ignore[arg-type]
+            return 2 * (result if result is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[misc]
         elif kind is Iri:
             text: str = value.text  # type: ignore[union-attr]
-            found = self._iris.get(text)
-            return 2 * (found if found is not None else self._plain(value, self._iris, text)) + 1
+            result = self._iris.get(text)
+            return 2 * (result if result is not None else self._plain(value, self._iris, text)) + 1
         elif kind is Timestamp or kind is Duration:
             places, us = (self._timestamps if kind is Timestamp else self._durations), value.us  # type: ignore[union-attr]
-            found = places.get(us)
-            return 2 * (found if found is not None else self._plain(value, places, us)) + 1
+            result = places.get(us)
+            return 2 * (result if result is not None else self._plain(value, places, us)) + 1
         elif value is None:
             return NULL
         key = (kind, value, repr(value))
-        found = self._ids.get(key)
-        return 2 * (found if found is not None else self._new(value, key)) + 1
+        result = self._ids.get(key)
+        return 2 * (result if result is not None else self._new(value, key)) + 1
 
     def decode(self, code: int) -> Value:
         if code & 1:
@@ -205,8 +205,8 @@ class Dictionary:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
         if set(map(type, values)) - {str}:
             return None
-        found = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
-        return np.where(found < 0, 0, 2 * found + 1)
+        result = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
+        return np.where(result < 0, 0, 2 * result + 1)
 
     def encode_column(self, column: Array) -> Codes:
         """The codes of a column: an array of integers, floats (NaN is null) or objects."""
@@ -224,13 +224,13 @@ class Dictionary:
         codes = np.full(len(column), NULL, np.int64)
         whole = (column == np.floor(column)) & (np.abs(column) < _WHOLE)
         codes[whole] = column[whole].astype(np.int64) << 2 | 2
-        rest = ~whole & ~np.isnan(column)
-        if rest.any():
-            big = rest & (np.abs(column) >= _WHOLE)
+        remaining = ~whole & ~np.isnan(column)
+        if remaining.any():
+            big = remaining & (np.abs(column) >= _WHOLE)
             if big.any():
                 codes[big] = self.encode_all(column[big].tolist())
-                rest &= ~big
-            codes[rest] = self._bulk(column[rest])
+                remaining &= ~big
+            codes[remaining] = self._bulk(column[remaining])
         return codes
 
     def _bulk(self, column: Array) -> Array:
@@ -272,11 +272,11 @@ class Dictionary:
         if inside.all():
             numbers: Floats = self.numbers[ids]
             return numbers
-        rest = codes[~inside]
-        if not (rest & 2).all() or not exact(rest >> 2):
+        remaining = codes[~inside]
+        if not (remaining & 2).all() or not exact(remaining >> 2):
             return None
         values = np.empty(len(codes), np.float64)
-        values[inside], values[~inside] = self.numbers[ids[inside]], rest >> 2
+        values[inside], values[~inside] = self.numbers[ids[inside]], remaining >> 2
         return values
 
     def canonical(self, codes: Codes) -> Codes:
@@ -304,27 +304,27 @@ class Dictionary:
 
     def hashes(self, codes: Codes) -> Hashes:
         """`value_hash` of the values behind codes."""
-        found = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
+        result = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
         odd = np.flatnonzero(codes & 1)
         if len(odd):
             numbers = codes[odd] >> 1
             floats = self.kind[numbers] == _FLOAT
             if floats.all():
-                found[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
+                result[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
             else:
-                found[odd] = self._value_hashes(0, numbers)
-                found[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
-        return found
+                result[odd] = self._value_hashes(0, numbers)
+                result[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
+        return result
 
     def spellings(self, codes: Codes) -> Array:
         """`spelling` of the values behind codes."""
-        found = ((codes >> 1) & 1).view(np.uint64)
+        result = ((codes >> 1) & 1).view(np.uint64)
         odd = np.flatnonzero(codes & 1)
         if len(odd):
             numbers = codes[odd] >> 1
             # Floats in the dictionary are not whole, so they have one spelling.
-            found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._value_hashes(1, numbers)
-        return found
+            result[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._value_hashes(1, numbers)
+        return result
 
     def _value_hashes(self, what: int, numbers: Integers) -> Hashes:
         """Hashes or spellings of values of the dictionary, floats aside."""
@@ -403,8 +403,8 @@ class Dictionary:
         numbers = np.zeros(len(kinds), np.float64)
         numbers[kinds == _FLOAT] = floats
         values = dict(zip(places.tolist(), others, strict=True))
-        found = Dictionary.of(kinds, numbers, values)
-        return found if found.values.keys() == values.keys() else None  # each has a number of its own
+        result = Dictionary.of(kinds, numbers, values)
+        return result if result.values.keys() == values.keys() else None  # each has a number of its own
 
     @staticmethod
     def of(kinds: Array, numbers: Floats, values: dict[int, Value]) -> Dictionary:
@@ -435,8 +435,8 @@ class Dictionary:
         numbers = np.flatnonzero(keep)
         moved = np.zeros(self.n, np.int64)
         moved[numbers] = np.arange(len(numbers)) * 2 + 1
-        place = {int(n): k for k, n in enumerate(numbers)}
-        values = {place[n]: v for n, v in self.values.items() if n in place}
+        position = {int(n): k for k, n in enumerate(numbers)}
+        values = {position[n]: v for n, v in self.values.items() if n in position}
         return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
 
 
@@ -466,9 +466,9 @@ _CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
 def mixed(h: Array | np.uint64, more: Array) -> Array:
     """`model.mix` of columns."""
     if Kernel.compiled:
-        found: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
-        mix(found, more, _CONSTANTS)
-        return found
+        result: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
+        mix(result, more, _CONSTANTS)
+        return result
     hashes: Hashes = (h ^ more) + np.uint64(GOLDEN)
     hashes ^= hashes >> np.uint64(30)
     hashes *= np.uint64(MIX_1)
@@ -481,19 +481,19 @@ def mixed(h: Array | np.uint64, more: Array) -> Array:
 def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -> Hashes:
     """The ids of events as numbers: of contents whose arguments have these hashes."""
     h = np.full(len(start), content_seed(type, len(args)), np.uint64)
-    for one in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
-        h = mixed(h, one)
+    for item in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
+        h = mixed(h, item)
     return h
 
 
 def spellings_of(found: Sequence[Array], count: int) -> Array:
     """`spelling_of` of rows whose arguments have these spellings."""
     h, plain = np.zeros(count, np.uint64), np.ones(count, bool)
-    if not any(one.any() for one in found):
+    if not any(item.any() for item in found):
         return h
-    for one in found:
-        h = mixed(h, one)
-        plain &= one == 0
+    for item in found:
+        h = mixed(h, item)
+        plain &= item == 0
     h[plain] = 0
     return h
 

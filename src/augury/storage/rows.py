@@ -67,7 +67,7 @@ class Rows:
 
     @property
     def bytes(self) -> int:
-        chains = sum(int(one.buckets.nbytes + one.after.nbytes) for one in self.chains.values())
+        chains = sum(int(chain.buckets.nbytes + chain.after.nbytes) for chain in self.chains.values())
         return int(self.data.nbytes + self.alive.nbytes) + chains
 
     def recode(self, words: Dictionary, data: RowData) -> None:
@@ -77,11 +77,11 @@ class Rows:
 
     def by(self, fields: tuple[int, ...], strict: bool = True) -> Chains:
         """The rows by some of their fields; where `strict`, null is found by nothing."""
-        found = self.chains.get((fields, strict))
-        if found is None:
-            found = self.chains[fields, strict] = Chains(self, fields, strict)
-        found.extend()
-        return found
+        result = self.chains.get((fields, strict))
+        if result is None:
+            result = self.chains[fields, strict] = Chains(self, fields, strict)
+        result.extend()
+        return result
 
     def find(
         self,

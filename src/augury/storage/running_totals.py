@@ -106,23 +106,23 @@ class RunningTotals:
         )  # fmt: skip
         shared = np.stack([self._shared(edges[0], 1, edges[1]), self._shared(edges[1], -1, edges[0])])
         alike = np.zeros(best.shape, bool)
-        for number, one in enumerate(best):
-            alike[number] = self._shared(one, 1, edges[1]) | self._shared(one, -1, edges[0])
+        for number, item in enumerate(best):
+            alike[number] = self._shared(item, 1, edges[1]) | self._shared(item, -1, edges[0])
         return RangeSummary(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
 
     def tied(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows of the key of each row that have its times, one row after the other, and how many there are."""
         table = self.index.table
         start, end = table.data[START], table.data[END]
-        found = []
+        result = []
         group = self._groups(rows, table, self.index.fields)
         for row, g in zip(rows.tolist(), group.tolist(), strict=True):
             first, last = int(self.spans[g, FIRST]), int(self.spans[g, FIRST] + self.spans[g, SIZE])
             ends = self.ends[first:last]
             lo, hi = np.searchsorted(ends, end[row], side="left"), np.searchsorted(ends, end[row], side="right")
             some = self.slots[first + lo : first + hi].astype(np.int64)
-            found.append(some[start[some] == start[row]])
-        return np.concatenate([np.empty(0, np.int64), *found]), np.array([len(some) for some in found], np.int64)
+            result.append(some[start[some] == start[row]])
+        return np.concatenate([np.empty(0, np.int64), *result]), np.array([len(some) for some in result], np.int64)
 
     def inside(self, rows: RowIds, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Array:
         """The rows that end in one of the windows, in any order."""

@@ -177,12 +177,12 @@ class Table:
             self.latest = np.concatenate([self.latest, new.max(axis=1)])
         blocks = np.flatnonzero(self.latest[:full] >= lo)
         spans = [(int(b) * _BLOCK, int(b + 1) * _BLOCK) for b in blocks] + [(full * _BLOCK, self.n)]
-        found = []
+        result = []
         for first, last in spans:
             ends = self.data[END, first:last]
             mask = (ends >= lo) & (ends < hi) & self.alive[first:last].astype(bool)
-            found.append(np.flatnonzero(mask) + first)
-        return np.concatenate(found)
+            result.append(np.flatnonzero(mask) + first)
+        return np.concatenate(result)
 
     def index(self, fields: tuple[int, ...], order: int = END) -> Index:
         """The index of these fields, with chains in the order of another field."""

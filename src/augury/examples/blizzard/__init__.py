@@ -24,28 +24,28 @@ KM = 111.2  # that a degree of latitude has
 def stations() -> dict[str, tuple[float, float]]:
     """Where the stations stand, by the names that readings bear."""
     text = files("augury.examples.blizzard").joinpath("stations.ttl").read_text(encoding="utf-8")
-    found = re.findall(r'ssw:ID "(\w+)".*?geo:lat ([\d.-]+) ; geo:long ([\d.-]+)', text, re.DOTALL)
-    return {name: (float(lat), float(long)) for name, lat, long in found}
+    result = re.findall(r'ssw:ID "(\w+)".*?geo:lat ([\d.-]+) ; geo:long ([\d.-]+)', text, re.DOTALL)
+    return {name: (float(lat), float(long)) for name, lat, long in result}
 
 
 def severity(days: int, chance: np.random.Generator) -> np.ndarray:
     """How bad the weather is, from 0 to 1, at each time and station: storms come from the sea and move south-east."""
     places = np.array(list(stations().values()))
-    found = np.zeros((days * DAY, len(places)))
+    result = np.zeros((days * DAY, len(places)))
     for _ in range(max(1, round(days / 365 * STORMS))):
         winter = chance.integers(-60, 90) % 365  # the day of the year on which it begins
         start = int((winter + 365 * chance.integers(0, max(1, days // 365))) % days) * DAY + int(chance.integers(DAY))
         hours, radius = chance.uniform(14, 36), chance.uniform(110, 220)
         lat, long = chance.uniform(34, 41), chance.uniform(-123, -120)
         north, east = chance.uniform(-14, 0), chance.uniform(2, 18)  # km in an hour
-        steps = np.arange(start, min(start + int(hours * 60 / STEP), len(found)))
+        steps = np.arange(start, min(start + int(hours * 60 / STEP), len(result)))
         passed = (steps - start) * STEP / 60
         away = np.hypot(
             (places[:, 0] - (lat + north * passed / KM)[:, None]) * KM,
             (places[:, 1] - (long + east * passed / KM)[:, None]) * KM * np.cos(np.radians(36)),
         )
-        found[steps] = np.maximum(found[steps], np.clip(1.6 * (1 - away / radius), 0, 1))
-    return found
+        result[steps] = np.maximum(result[steps], np.clip(1.6 * (1 - away / radius), 0, 1))
+    return result
 
 
 def readings(days: int) -> pa.Table:

@@ -56,12 +56,12 @@ def _draw(found: dict[str, tuple[float, float]]) -> Picture:
     """Throughput and state side by side, a bar for each pattern."""
     with style():
         drawn = figure(720, 230)
-        for place, (title, unit) in enumerate((("Throughput", "readings per CPU second"), ("State", "MB at most"))):
-            axes = drawn.add_subplot(1, 2, place + 1)
+        for index, (title, unit) in enumerate((("Throughput", "readings per CPU second"), ("State", "MB at most"))):
+            axes = drawn.add_subplot(1, 2, index + 1)
             bars = axes.barh(
-                list(found), [values[place] for values in found.values()], color=PALETTE[place], height=0.6
+                list(found), [values[index] for values in found.values()], color=PALETTE[index], height=0.6
             )
-            axes.bar_label(bars, fmt="{:,.0f}" if place == 0 else "{:.1f}", padding=4, fontsize=9)
+            axes.bar_label(bars, fmt="{:,.0f}" if index == 0 else "{:.1f}", padding=4, fontsize=9)
             axes.set(title=title, xlabel=unit)
             axes.margins(x=0.2)
             axes.grid(axis="y", visible=False)

@@ -16,11 +16,11 @@ CLIENTS = ("ann", "bob", "cleo", "dora")
 def days(count: int) -> list[dict[str, Any]]:
     """The events in the order in which they are heard; `heard` says when, for what is revoked later."""
     chance = random.Random(11)
-    found: list[tuple[datetime, dict[str, Any]]] = []
+    result: list[tuple[datetime, dict[str, Any]]] = []
 
     def happens(at: datetime, type: str, args: list[Any]) -> str:
-        name = f"{type}{len(found)}"
-        found.append((at, {"type": type, "args": args, "time": at.isoformat(" "), "id": name}))
+        name = f"{type}{len(result)}"
+        result.append((at, {"type": type, "args": args, "time": at.isoformat(" "), "id": name}))
         return name
 
     for day in range(count):
@@ -38,11 +38,11 @@ def days(count: int) -> list[dict[str, Any]]:
             booked = happens(bought + timedelta(minutes=2), "balance", [client, offered, offered - wanted])
             fate = chance.random()
             if fate < 0.15:  # the transfer of the money fails: the balance is restored
-                found.append((bought + timedelta(minutes=2, seconds=1), {"op": "revoke", "id": booked}))
+                result.append((bought + timedelta(minutes=2, seconds=1), {"op": "revoke", "id": booked}))
             elif fate < 0.35:  # the client cancels within two hours
-                found.append((bought + timedelta(minutes=chance.choice((30, 110))), {"op": "revoke", "id": order}))
-    found.sort(key=lambda one: one[0])
-    return [{**event, "heard": at.isoformat(" ")} for at, event in found]
+                result.append((bought + timedelta(minutes=chance.choice((30, 110))), {"op": "revoke", "id": order}))
+    result.sort(key=lambda one: one[0])
+    return [{**event, "heard": at.isoformat(" ")} for at, event in result]
 
 
 EXAMPLE = Example(

@@ -15,21 +15,21 @@ CARDS = ("c1", "c2", "c3", "c4", "c5")
 def withdrawals(count: int) -> list[dict[str, Any]]:
     """So many withdrawals, one every nine minutes or so; now and then a thief takes much, and then little by little."""
     chance = random.Random(4)
-    found: list[tuple[datetime, str, int, str]] = []
+    result: list[tuple[datetime, str, int, str]] = []
     at = START
-    while len(found) < count:
+    while len(result) < count:
         at += timedelta(seconds=chance.randrange(300, 800))
         card, terminal = chance.choice(CARDS), chance.choice(("t1", "t1", "t2"))
-        found.append((at, card, chance.choice((20, 40, 60, 100, 150)), terminal))
+        result.append((at, card, chance.choice((20, 40, 60, 100, 150)), terminal))
         if chance.random() < 0.12:
             theft, card, away = at, chance.choice(CARDS), chance.choice(("t2", "t3", "t4"))
             for amount in (500, *(chance.choice((20, 30, 50)) for _ in range(chance.randrange(1, 5)))):
                 theft += timedelta(seconds=chance.randrange(60, 400))
-                found.append((theft, card, amount, away))
+                result.append((theft, card, amount, away))
     graph = "@prefix : <http://creditcard.org/ns#> . :w{} :card :{} ; :amount {} ; :terminal :{} ."
     return [
         graph_event("http://creditcard.org/withdrawals", when, f"w{n}", graph.format(n, card, amount, terminal))
-        for n, (when, card, amount, terminal) in enumerate(sorted(found)[:count])
+        for n, (when, card, amount, terminal) in enumerate(sorted(result)[:count])
     ]
 
 

@@ -17,26 +17,26 @@ DRIVERS = ("ann", "bob", "cleo", "dora", "emil")
 def shift(count: int) -> list[dict[str, Any]]:
     """So many requests, ten minutes apart, and what comes of them."""
     chance = random.Random(14)
-    found: list[tuple[float, str, list[Any]]] = []
+    result: list[tuple[float, str, list[Any]]] = []
     for driver in DRIVERS:
         for minute in range(0, 10 * count, 15):
             x, y = POSITIONS[chance.choice(list(POSITIONS))]
-            found.append((minute + chance.random(), "gps", [driver, {"functor": "coord", "args": ["N", x, "W", y]}]))
+            result.append((minute + chance.random(), "gps", [driver, {"functor": "coord", "args": ["N", x, "W", y]}]))
     for number in range(count):
         at, name, store = 5.0 + 10 * number, f"r{number + 1}", chance.choice(list(STORES))
         service = chance.choice(("express", "standard"))
-        found.append((at, "request", [name, chance.choice(list(POSITIONS)), service, store]))
+        result.append((at, "request", [name, chance.choice(list(POSITIONS)), service, store]))
         bidders = chance.sample(DRIVERS, chance.choice((0, 4, 5, 5)))
         for driver in bidders:
-            found.append((at + chance.uniform(0.2, 2.2), "bid", [name, driver, chance.choice((5, 10, 15))]))
+            result.append((at + chance.uniform(0.2, 2.2), "bid", [name, driver, chance.choice((5, 10, 15))]))
         if bidders and STORES[store] == "manual":
-            found.append((at + 4, "chosen", [name, bidders[0]]))
+            result.append((at + 4, "chosen", [name, bidders[0]]))
         if bidders and chance.random() < 0.9:
             picked = at + chance.uniform(8, 26)
-            found.append((picked, "picked_up", [name]))
+            result.append((picked, "picked_up", [name]))
             if chance.random() < 0.9:
-                found.append((picked + chance.uniform(10, 60), "delivered", [name]))
-    found.sort(key=lambda one: one[0])
+                result.append((picked + chance.uniform(10, 60), "delivered", [name]))
+    result.sort(key=lambda one: one[0])
     return [
         {
             "type": type,
@@ -44,7 +44,7 @@ def shift(count: int) -> list[dict[str, Any]]:
             "time": (MORNING + timedelta(minutes=minute)).isoformat(" ", "seconds"),
             "id": f"{type}{n}",
         }
-        for n, (minute, type, args) in enumerate(found)
+        for n, (minute, type, args) in enumerate(result)
     ]
 
 

@@ -16,23 +16,23 @@ PREFIX = "@prefix : <http://smartgrid.org/ns#> . "
 def events(count: int) -> list[dict[str, Any]]:
     """So many rounds; in each one, every house has a price, then some readings of the wind, then stored power."""
     chance = random.Random(2)
-    found: list[tuple[datetime, str, str]] = []
+    result: list[tuple[datetime, str, str]] = []
     for number in range(count):
-        for place, house in enumerate(HOUSES):
-            at = NOON + timedelta(minutes=50 * number, seconds=7 * place)
+        for index, house in enumerate(HOUSES):
+            at = NOON + timedelta(minutes=50 * number, seconds=7 * index)
             fuel, solar = chance.randrange(14, 32), chance.randrange(8, 28)
-            power = f':{house} :loc :L{place} ; :pow :Pw . :Pw :source "fuel" ; :fare {fuel} ; :watt 20 .'
-            found.append((at, "mainSource", power))
+            power = f':{house} :loc :L{index} ; :pow :Pw . :Pw :source "fuel" ; :fare {fuel} ; :watt 20 .'
+            result.append((at, "mainSource", power))
             for _ in range(chance.randrange(1, 5)):
                 at += timedelta(minutes=8)
                 speed = round(chance.uniform(1, 9), 1)
-                found.append((at, "weather", f":W :loc :L{place} ; :value :V . :V :windspeed {speed} ."))
+                result.append((at, "weather", f":W :loc :L{index} ; :value :V . :V :windspeed {speed} ."))
             at += timedelta(minutes=8)
-            stored = f':S :loc :L{place} ; :pow :Pw . :Pw :source "solar" ; :fare {solar} .'
-            found.append((at, "storageSource", stored))
+            stored = f':S :loc :L{index} ; :pow :Pw . :Pw :source "solar" ; :fare {solar} .'
+            result.append((at, "storageSource", stored))
     return [
         graph_event(f"http://smartgrid.org/{stream}", at, f"g{n}", PREFIX + graph)
-        for n, (at, stream, graph) in enumerate(sorted(found))
+        for n, (at, stream, graph) in enumerate(sorted(result))
     ]
 
 

@@ -20,16 +20,16 @@ def quotes(count: int) -> list[dict[str, Any]]:
     chance = random.Random(9)
     price = {company: chance.uniform(80, 300) for company in COMPANIES}
     plan: dict[str, list[float]] = {company: [] for company in COMPANIES}
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for number in range(count):
-        for place, company in enumerate(COMPANIES):
+        for index, company in enumerate(COMPANIES):
             if not plan[company] and chance.random() < 0.06:
                 plan[company] = list(chance.choice((V, HEAD)))
             price[company] *= 1 + (plan[company].pop(0) if plan[company] else chance.gauss(0, 0.0015))
-            at = START + timedelta(minutes=5 * number, seconds=place)
+            at = START + timedelta(minutes=5 * number, seconds=index)
             graph = f":{company} :price {price[company]:.2f} ; :volume {chance.randrange(100, 9000)} ."
-            found.append(graph_event("http://stockmarket.org/stocks", at, f"q{len(found)}", PREFIX + graph))
-    return found
+            result.append(graph_event("http://stockmarket.org/stocks", at, f"q{len(result)}", PREFIX + graph))
+    return result
 
 
 EXAMPLE = Example(

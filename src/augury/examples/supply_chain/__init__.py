@@ -45,7 +45,7 @@ def quotes(minutes: int) -> list[dict[str, Any]]:
                     if chance.random() < 0.8:
                         rises.setdefault(minute + chance.choice((2, 4)), set()).add(customer)
             found.append((minute, minute, "price", [name, round(prices[name], 2)]))
-    kept = sorted((one for one in found if one[1] < minutes), key=lambda one: one[1])
+    kept = sorted((item for item in found if item[1] < minutes), key=lambda one: one[1])
     return [
         {"type": type, "args": args, "time": (NOON + timedelta(minutes=at)).isoformat(" "), "id": f"{type}{number}"}
         | {"heard": (NOON + timedelta(minutes=heard)).isoformat(" ")}

@@ -21,21 +21,21 @@ def observations(count: int) -> list[dict[str, Any]]:
     """So many rounds of observations: jams come at the main roads, and some of them spread."""
     chance = random.Random(6)
     level = {road: 1.0 for roads in ROADS.values() for road in roads}
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for number in range(count):
-        for place, road in enumerate(ROADS["main"]):
+        for index, road in enumerate(ROADS["main"]):
             if chance.random() < 0.06:
                 level[road] = 6.0
             if level[road] > 4 and chance.random() < 0.5:
                 for group in ("west", "east"):
-                    level[ROADS[group][place]] = chance.choice((2.0, 5.0))
+                    level[ROADS[group][index]] = chance.choice((2.0, 5.0))
         for group, roads in ROADS.items():
             for road in roads:
                 level[road] = max(0.5, level[road] * 0.85)
-                graph = f":o{len(found)} :road :{road} ; :congestion {level[road]:.1f} ."
+                graph = f":o{len(result)} :road :{road} ; :congestion {level[road]:.1f} ."
                 at = MORNING + timedelta(minutes=5 * number)
-                found.append(graph_event(f"http://traffic.org/{group}", at, f"o{len(found)}", PREFIX + graph))
-    return found
+                result.append(graph_event(f"http://traffic.org/{group}", at, f"o{len(result)}", PREFIX + graph))
+    return result
 
 
 EXAMPLE = Example(

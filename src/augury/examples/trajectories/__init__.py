@@ -15,9 +15,9 @@ VESSELS = ("v1", "v2", "v3", "v4")
 def fixes(count: int) -> list[dict[str, Any]]:
     """So many trips of each vessel, with a position every twenty minutes."""
     chance = random.Random(8)
-    found: list[tuple[datetime, str, int, str, int]] = []
-    for place, vessel in enumerate(VESSELS):
-        at = DAWN + timedelta(minutes=3 * place)
+    result: list[tuple[datetime, str, int, str, int]] = []
+    for index, vessel in enumerate(VESSELS):
+        at = DAWN + timedelta(minutes=3 * index)
         for _ in range(count):
             course = chance.choice((250, 260, 270, 280))
             fishing, steady = chance.random() < 0.6, chance.random() < 0.7
@@ -26,13 +26,13 @@ def fixes(count: int) -> list[dict[str, Any]]:
                 trip.append((chance.randrange(8, 12), "sea", course if steady or number != 1 else course + 10))
             trip.append((0, "fishing area" if fishing else "anchorage", course))
             for speed, where, direction in trip:
-                found.append((at, vessel, speed, where, direction))
+                result.append((at, vessel, speed, where, direction))
                 at += timedelta(minutes=20)
             at += timedelta(hours=5)
     graph = '@prefix : <http://harbour.org/ns#> . :{} :speed {} ; :location "{}" ; :direction {} .'
     return [
         graph_event("http://harbour.org/boats", at, f"f{n}", graph.format(vessel, speed, where, direction))
-        for n, (at, vessel, speed, where, direction) in enumerate(sorted(found))
+        for n, (at, vessel, speed, where, direction) in enumerate(sorted(result))
     ]
 
 

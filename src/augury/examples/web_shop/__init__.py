@@ -15,21 +15,21 @@ PRODUCTS = ("tea", "books", "roses", "cheese", "lamp")
 def orders(count: int) -> list[dict[str, Any]]:
     """So many orders, half an hour apart on the average."""
     chance = random.Random(5)
-    found: list[tuple[datetime, str, list[Any]]] = []
+    result: list[tuple[datetime, str, list[Any]]] = []
     at = FIRST
     for number in range(1, count + 1):
         at += timedelta(minutes=round(chance.expovariate(1 / 30)) + 1)
         product, parcel = chance.choice(PRODUCTS), f"p{number}"
-        found.append((at, "order", [number, product, chance.choice((1, 2, 5, 12, 30))]))
+        result.append((at, "order", [number, product, chance.choice((1, 2, 5, 12, 30))]))
         if chance.random() < 0.95:
             left = at + timedelta(minutes=round(chance.lognormvariate(4.8, 0.8)))
-            found.append((left, "shipped", [number, parcel]))
+            result.append((left, "shipped", [number, parcel]))
             if chance.random() < 0.97:
-                found.append((left + timedelta(minutes=round(chance.gauss(1500, 500)) % 4000), "delivered", [parcel]))
-    end = max(when for when, _, _ in found)
+                result.append((left + timedelta(minutes=round(chance.gauss(1500, 500)) % 4000), "delivered", [parcel]))
+    end = max(when for when, _, _ in result)
     return [
         {"type": type, "args": args, "time": when.isoformat(" ", "minutes"), "id": f"{type[0]}{args[0]}"}
-        for when, type, args in sorted(found)
+        for when, type, args in sorted(result)
         if when <= end
     ]
 

@@ -43,8 +43,8 @@ def read_asked(text: str, clock: Clock, prefixes: Mapping[str, str]) -> Asked:
         assert isinstance(event, Event)
         interval = (event.start, event.end)
     any_args = "(" not in atom
-    found = read_fact(f"{atom}()" if any_args else atom, text, prefixes, "wind('l1', _)")
-    return Asked(found.name, None if any_args else found.args, interval)
+    result = read_fact(f"{atom}()" if any_args else atom, text, prefixes, "wind('l1', _)")
+    return Asked(result.name, None if any_args else result.args, interval)
 
 
 def underivable(plan: Plan, asked: Asked) -> RunError:

@@ -75,7 +75,7 @@ class NearestRun:
         for name, value in self.world.wanted.items():
             if name in values and order_key(values[name]) != order_key(value):
                 failed.append(f"`{name}` is {show_value(values[name])}, not {show_value(value)}")
-        if not failed and not any(found.parts == match.events for found in self.world.rows(self.run)):
+        if not failed and not any(row.parts == match.events for row in self.world.rows(self.run)):
             failed.append(self._not_chosen(match))
         return failed
 

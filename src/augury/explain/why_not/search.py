@@ -147,15 +147,15 @@ class Search:
 
     def _pairs(self, node: n.Join, left: list[NearMiss], right: list[NearMiss], taken: list[Row]) -> list[NearMiss]:
         """The nearest pairs that agree on what they share; where none do, some that do not."""
-        found: list[NearMiss] = []
-        for one in reversed(left):
-            partners = (p for p in reversed(right) if agree(one.row.binding, p.row.binding) is not None)
-            pairs = [self._pair(node, one, other, taken) for other in islice(partners, EACH)]
-            found += pairs
-            self.world.capped |= len(pairs) == EACH or len(found) >= PAIRS
-            if len(found) >= PAIRS:
+        near_misses: list[NearMiss] = []
+        for item in reversed(left):
+            partners = (p for p in reversed(right) if agree(item.row.binding, p.row.binding) is not None)
+            pairs = [self._pair(node, item, other, taken) for other in islice(partners, EACH)]
+            near_misses += pairs
+            self.world.capped |= len(pairs) == EACH or len(near_misses) >= PAIRS
+            if len(near_misses) >= PAIRS:
                 break
-        return found or [self._pair(node, one, other, taken) for one in left[-10:] for other in right[-10:]]
+        return near_misses or [self._pair(node, item, other, taken) for item in left[-10:] for other in right[-10:]]
 
     def _pair(self, node: n.Join, left: NearMiss, right: NearMiss, taken: list[Row]) -> NearMiss:
         """Two partial matches as one. Where they are apart in time or differ in a value, only the nearer one is kept."""
@@ -222,11 +222,11 @@ class Search:
         if near.failed:
             return near
         if rule.top is not None:
-            place = self._place(groups, rule.top, near.row)
-            if place is None:
+            position = self._place(groups, rule.top, near.row)
+            if position is None:
                 whole = self._place(groups, replace(rule.top, count=None), near.row)
                 return near.but(words.place(rule.top, near.row, whole))
-            near = replace(near, row=near.row.bind({**near.row.binding, rule.top.place or PLACE: place}))
+            near = replace(near, row=near.row.bind({**near.row.binding, rule.top.place or PLACE: position}))
         try:
             args, start, end = groups.head(near.row)
         except RowError:
@@ -240,9 +240,9 @@ class Search:
         whole = GroupEvaluator(self.world, replace(groups.rule, top=None))
         every = groups.ranked(replace(top, place=name), whole.rows())
         mine = _content(row, name, groups.rule.covers)
-        found = (one.binding[name] for one in every if _content(one, name, groups.rule.covers) == mine)
-        place = next(found, None)
-        return place if isinstance(place, int) else None
+        found = (item.binding[name] for item in every if _content(item, name, groups.rule.covers) == mine)
+        position = next(found, None)
+        return position if isinstance(position, int) else None
 
     def _collected(self, rule: n.Rule, collect: n.Collect, near: NearMiss) -> NearMiss:
         """A row with what it collects."""
@@ -253,8 +253,8 @@ class Search:
         timely = [o for o in offers if (window[0] is None or window[0] <= o.row.start) and o.row.end <= window[1]]
         tried = [self._gathered(collect, row, offer) for offer in timely]
         gathered = sorted((t.row for t in tried if not t.failed), key=lambda r: r.order)
-        whole = list(dict.fromkeys(one.parts for one in gathered))[-(collect.last or 0) :]
-        parts = tuple(dict.fromkeys((*row.parts, *(p for one in whole for p in one))))
+        whole = list(dict.fromkeys(item.parts for item in gathered))[-(collect.last or 0) :]
+        parts = tuple(dict.fromkeys((*row.parts, *(p for item in whole for p in item))))
         short = (collect.last or 0) - len(whole) if collect.exactly else 0 if whole or collect.none else 1
         result = replace(near, row=replace(row, parts=parts), needs=len(parts) + short)
         if whole or (collect.none and not short):

@@ -94,7 +94,7 @@ class MissWording:
         odd, even = (left, right) if kept is right else (right, left)
         shared = [(v, odd.binding[v], even.binding[v]) for v in sorted(odd.binding.keys() & even.binding.keys())]
         differ = [(v, show_value(x), show_value(y)) for v, x, y in shared if not equal(x, y)]
-        return [f"{self.row(odd)}: {v} is {one}, but the others have {other}" for v, one, other in differ]
+        return [f"{self.row(odd)}: {v} is {item}, but the others have {other}" for v, item, other in differ]
 
     def relation(self, node: n.Join, left: Row, right: Row, kept_left: bool) -> str:
         """Where one event is to come after or before what there is, that there is none; else how the two lie."""

@@ -60,7 +60,7 @@ def astray(z: int, end: int, way: int, hubs: Array) -> bool:
 
     Nothing else is worth asking on the way, where hubs decide nothing of both ends: then none is between them.
     """
-    found = 0
+    result = 0
     for w in range(hubs.shape[2]):
-        found |= hubs[z, 1 - way, w] & ~hubs[end, 1 - way, w]
-    return found != 0
+        result |= hubs[z, 1 - way, w] & ~hubs[end, 1 - way, w]
+    return result != 0

@@ -67,8 +67,8 @@ class Closures:
 
     def index(self, predicate: Predicate) -> Reach:
         """The index of a predicate over the edges that hold last."""
-        found = self._indexes.get(predicate)
-        if found is None:
+        result = self._indexes.get(predicate)
+        if result is None:
             edge = self.edges[predicate]
             facts = self.knowledge.relations.get(edge)
             if edge in self.knowledge.clauses:
@@ -77,8 +77,8 @@ class Closures:
                 last = self.knowledge.last_bound(predicate)
                 source, target = facts.standing(last) if facts is not None else (NONE, NONE)
             count_work(len(source))
-            found = self._indexes[predicate] = Reach(source, target)
-        return found
+            result = self._indexes[predicate] = Reach(source, target)
+        return result
 
     def _derived_edges(self, edge: Predicate) -> tuple[Array, Array] | None:
         """All answers of rules that are the edges of a closure; None where they are too many, or an index is not exact."""

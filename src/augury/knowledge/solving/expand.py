@@ -18,12 +18,12 @@ def expanded(clause: Clause, group: Collection[Predicate]) -> list[Clause]:
     """One clause for each way through those alternatives that call a predicate of the clause's own component."""
     for i, condition in enumerate(clause.body):
         if isinstance(condition, AnyOf) and any(call in group and not negated for call, negated in calls(condition)):
-            rest = clause.body[:i] + clause.body[i + 1 :]
-            outer = variables(*clause.args).union(*(condition_vars(c) for c in rest))
+            remaining = clause.body[:i] + clause.body[i + 1 :]
+            outer = variables(*clause.args).union(*(condition_vars(c) for c in remaining))
             return [
-                one
+                item
                 for option in condition.options
-                for one in expanded(replace(clause, body=(*rest, *_own(option, outer))), group)
+                for item in expanded(replace(clause, body=(*remaining, *_own(option, outer))), group)
             ]
     return [clause]
 

@@ -57,9 +57,9 @@ class Materialised:
         solver.most = most
         try:
             solver.solve(predicate, mode, [], np.array([FAR], np.int64))
-            found = solver.tables.pop((predicate, mode)).answers
-            found.shrink()
-            return found
+            result = solver.tables.pop((predicate, mode)).answers
+            result.shrink()
+            return result
         except TooMany:
             solver.forget()
             return None
@@ -88,8 +88,8 @@ class Materialised:
             return len(tables[0]) * len(tables[1])
         counts = []
         for call, table in zip(calls, tables, strict=True):
-            place = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
-            codes: Codes = self.knowledge.words.canonical(table.rows.data[place, : table.rows.n])
+            position = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
+            codes: Codes = self.knowledge.words.canonical(table.rows.data[position, : table.rows.n])
             counts.append(unique_counts(codes))
         _, left, right = np.intersect1d(counts[0][0], counts[1][0], assume_unique=True, return_indices=True)
         return int((counts[0][1][left] * counts[1][1][right]).sum())

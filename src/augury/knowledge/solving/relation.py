@@ -248,15 +248,15 @@ class FactRelation:
         """The facts that hold at a time, with since when each has held without a break; those that always did are left out."""
         rows = np.flatnonzero(self.rows.alive[: self.rows.n])
         rows = rows[self.holding(rows, np.full(len(rows), at, np.int64))]
-        found: list[tuple[int, int]] = []
+        result: list[tuple[int, int]] = []
         for row in rows[self.timelines.known(rows)].tolist():
             times = self.timelines.state(np.array([row]))["entries"][k.TIME]
             one = np.array([row])
             for time in times[times <= at][::-1].tolist():
                 if time == ALWAYS or not self.holding(one, np.array([time - 1]))[0]:
-                    found += [] if time == ALWAYS else [(row, time)]
+                    result += [] if time == ALWAYS else [(row, time)]
                     break
-        return found
+        return result
 
     # State
 

@@ -105,8 +105,8 @@ class Solver:
         return which, [table.answers.data[i + 1, rows] for i in range(predicate[1])]
 
     def _table(self, predicate: Predicate, mode: Mode) -> CallTable:
-        found = self.tables.get((predicate, mode))
-        if found is None:
+        result = self.tables.get((predicate, mode))
+        if result is None:
             words = self.knowledge.words
             goals = tuple(
                 self._goal(clause, mode, last=i == len(own) - 1)
@@ -114,8 +114,8 @@ class Solver:
                 for i, clause in enumerate(own)
             )
             calls, answers = Distinct(1 + sum(mode), words), Distinct(1 + predicate[1], words)
-            found = self.tables[predicate, mode] = CallTable(predicate, mode, calls, answers, goals)
-        return found
+            result = self.tables[predicate, mode] = CallTable(predicate, mode, calls, answers, goals)
+        return result
 
     def _goal(self, clause: Clause, mode: Mode, last: bool) -> ClauseGoal:
         used = {v for c in clause.body for v in condition_vars(c)}
@@ -145,14 +145,14 @@ class Solver:
         while True:
             own = [t for t in self.tables.values() if self.knowledge.component[t.predicate] == component]
             fresh = [t for t in own if t.calls.n > t.started]
-            for one in fresh:
-                self._start(one)
+            for item in fresh:
+                self._start(item)
             if not self._pump(own) and not fresh:
                 break
             count_work(sum(t.answers.n for t in own) - done)
             done = sum(t.answers.n for t in own)
-        for one in own:
-            one.waiting.clear()
+        for item in own:
+            item.waiting.clear()
 
     def _start(self, table: CallTable) -> None:
         """Facts and clauses for the calls that have come."""
@@ -286,7 +286,7 @@ class Solver:
 
 def untouched(found: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
     """What was found out about predicates, without some of them, or without all."""
-    return {p: one for p, one in found.items() if touched is not None and p not in touched}
+    return {p: item for p, item in found.items() if touched is not None and p not in touched}
 
 
 def _frame_of(at: Array, calls: Array, bound: dict[str, Array]) -> Frame:

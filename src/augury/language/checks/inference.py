@@ -145,12 +145,12 @@ class _Types:
 
     def _since(self, since: Expr, scope: tuple[str, str]) -> None:
         """An event starts at a time."""
-        found = self._kinds(since, scope)
+        kinds = self._kinds(since, scope)
         times = {"logical": _NUMBER, "timestamp": frozenset({"timestamp"})}.get(
             self.clock or "", _NUMBER | {"timestamp"}
         )
-        if not found & times:
-            message = f"an event starts at a time, and {_described(since)} is {_a(found)}"
+        if not kinds & times:
+            message = f"an event starts at a time, and {_described(since)} is {_a(kinds)}"
             hint = "write `SINCE start(o)`, `SINCE end(o) - 5min` or `SINCE END`"
             self.findings.add("E263", message, since.span, hint=hint)
 
@@ -286,13 +286,13 @@ class _Types:
     def _apply(self, expr: Apply, scope: tuple[str, str]) -> Kinds:
         row = self.plan.functions[expr.function]
         if expr.function in ("+", "-", "*", "/"):
-            found = [
+            result = [
                 self._argument(a, _ARITHMETIC, f"it is in a computation with `{expr.function}`", scope)
                 for a in expr.args
             ]
-            if expr.function == "-" and len(found) == 2 and all(f == {"timestamp"} for f in found):
+            if expr.function == "-" and len(result) == 2 and all(f == {"timestamp"} for f in result):
                 return frozenset({"duration"})
-            return _NUMBER if all(f == _NUMBER for f in found) else _ARITHMETIC
+            return _NUMBER if all(f == _NUMBER for f in result) else _ARITHMETIC
         for i, arg in enumerate(expr.args):
             type = row.types[min(i, len(row.types) - 1)] if row.types else "any"
             self._argument(arg, kinds_of(type), f"it is an argument of `{expr.function}`", scope)
@@ -302,14 +302,14 @@ class _Types:
         if isinstance(arg, Var):
             self.classes.use((scope, arg.name), kinds, arg.span, why)
             return kinds
-        found = self._kinds(arg, scope)
-        if not found & kinds:
+        result = self._kinds(arg, scope)
+        if not result & kinds:
             self.findings.add(
                 "E601",
-                f"{_described(arg)} is {_a(found)}, but {why.removeprefix('it is ')} must be {_a(kinds)}",
+                f"{_described(arg)} is {_a(result)}, but {why.removeprefix('it is ')} must be {_a(kinds)}",
                 arg.span,
             )
-        return found & kinds or kinds
+        return result & kinds or kinds
 
     def report(self) -> None:
         for uses in self.classes.uses.values():

@@ -42,10 +42,10 @@ class Making:
 
     def made(self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()) -> set[str]:
         """The variables that conditions bind to made values; what comes out of the predicates in `but` does not count."""
-        found: set[str] = set()
+        result: set[str] = set()
         for condition, known, made in self.steps(where, bound, but):
-            found = made | self._new(condition, known, made, but)
-        return found
+            result = made | self._new(condition, known, made, but)
+        return result
 
     def steps(
         self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()
@@ -62,12 +62,12 @@ class Making:
         new = binds(condition, known)
         match condition:
             case n.Compare(op="="):
-                found: set[str] = set()
+                result: set[str] = set()
                 for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                     builds = computes(other) or (isinstance(other, Build) and bool(variables(other)))
                     if variables(side) & new and (variables(other) & made or (isinstance(side, Var) and builds)):
-                        found |= variables(side) & new
-                return found
+                        result |= variables(side) & new
+                return result
             case n.Holds():
                 predicate = condition.predicate
                 if predicate in self.rules and variables(*condition.args) & made:

@@ -158,13 +158,13 @@ class _RuleScope:
         known = set(bound)
         for condition in ready_order(where, known):
             if not is_ready(condition, known) and not isinstance(condition, n.Holds):
-                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                position = "a negation" if isinstance(condition, n.Unless) else "a comparison"
                 if is_equation(condition):
                     missing = self._missing_of_equation(condition, known)
                 else:
                     missing = n.condition_vars(condition) - known
                 for name in sorted(missing):
-                    self._unbound(name, place, list(terms_of(condition)))
+                    self._unbound(name, position, list(terms_of(condition)))
             match condition:
                 case n.Holds():
                     known |= binds(condition, known)

@@ -70,10 +70,10 @@ def call_modes(plan: Plan) -> dict[Predicate, list[Mode]]:
     for rule in plan.rules:
         modes._from_rule(rule)
     modes._drain()
-    found: dict[Predicate, list[Mode]] = {}
+    result: dict[Predicate, list[Mode]] = {}
     for predicate, mode in modes.seen:
-        found.setdefault(predicate, []).append(mode)
-    return found
+        result.setdefault(predicate, []).append(mode)
+    return result
 
 
 class _Modes:
@@ -143,9 +143,9 @@ class _Modes:
         known = set(bound)
         for condition in ready_order(clause.body, known):
             if not is_ready(condition, known) and not isinstance(condition, n.Holds):
-                place = "a negation" if isinstance(condition, n.Unless) else "a comparison"
+                position = "a negation" if isinstance(condition, n.Unless) else "a comparison"
                 for name in sorted(n.condition_vars(condition) - known):
-                    self._unbound(clause, name, place, list(terms_of(condition)), caller)
+                    self._unbound(clause, name, position, list(terms_of(condition)), caller)
                 known |= n.condition_vars(condition)
             known |= binds(condition, known)
         self._conjunction(clause.body, bound)

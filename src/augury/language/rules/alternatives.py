@@ -61,9 +61,9 @@ def split_alternatives(clause: Clause) -> list[Clause]:
     if clause.cut:
         return [clause]
     for index, condition in enumerate(clause.body):
-        rest = clause.body[:index] + clause.body[index + 1 :]
-        if isinstance(condition, AnyOf) and _binds_for_others(condition, clause, rest):
-            clauses = [replace(clause, body=(*rest, *option)) for option in condition.options]
+        remaining = clause.body[:index] + clause.body[index + 1 :]
+        if isinstance(condition, AnyOf) and _binds_for_others(condition, clause, remaining):
+            clauses = [replace(clause, body=(*remaining, *option)) for option in condition.options]
             return [part for split in clauses for part in split_alternatives(split)]
     return [clause]
 

@@ -88,8 +88,8 @@ class CollectReader:
         """The variables that conditions on groups bind."""
         inner = {v for draft in self.drafts for v in draft.own} | self.outer
         bound = {v for c in positive_atoms(self.conditions) for v in n.condition_vars(c)}
-        found = {v for c in self.having if is_equation(c) for v in used_plainly(c)}
-        return found - inner - bound
+        result = {v for c in self.having if is_equation(c) for v in used_plainly(c)}
+        return result - inner - bound
 
     def _bind_beside(self, draft: CollectDraft) -> None:
         """`shop(S), while w: collect sale(S, A) or none`: a static literal beside it binds what the head needs."""
@@ -161,11 +161,11 @@ class CollectReader:
         """The collect that binds the variables of an aggregate, or has its label."""
         if len(self.drafts) == 1:
             return self.drafts[0]
-        found = [draft for draft in self.drafts if draft.concerns(variables(expr), labels(expr))]
-        if len(found) == 1:
-            return found[0]
+        result = [draft for draft in self.drafts if draft.concerns(variables(expr), labels(expr))]
+        if len(result) == 1:
+            return result[0]
         if self.findings.sound(expr.span):
-            what = "ranges over none" if not found else "could range over several"
+            what = "ranges over none" if not result else "could range over several"
             label = next((d.literal.label for d in self.drafts if d.literal.label), "p")
             message = f"the rule collects several times, and `{show(expr)}` {what} of them"
             hint = f"label what is collected, `collect {label}: …`, and write `count({label})`; or use a variable that one collect binds"
@@ -176,14 +176,14 @@ class CollectReader:
 
     def collects(self, used: set[str], head: set[str], sound: bool) -> tuple[n.Collect, ...]:
         """The collects, those with `or none` last. `used` are the variables outside of aggregates, `head` those of the head."""
-        found: list[n.Collect] = []
+        result: list[n.Collect] = []
         for draft in sorted(self.drafts, key=lambda d: d.literal.none):
             by = used & draft.own
             if sound:
                 self._check(draft, by, head)
             literal = draft.literal
             last = isinstance(literal, s.Last)
-            found.append(
+            result.append(
                 n.Collect(
                     draft.pattern,
                     literal.window if isinstance(literal, s.While) else None,
@@ -197,7 +197,7 @@ class CollectReader:
                     literal.none,
                 )
             )
-        return tuple(found)
+        return tuple(result)
 
     def _check(self, draft: CollectDraft, by: set[str], head: set[str]) -> None:
         span = draft.literal.span

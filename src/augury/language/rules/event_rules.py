@@ -135,9 +135,9 @@ class EventRuleReader:
             return None
         if top.count == 0:
             self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
-        place = top.place.name if top.place else None
+        position = top.place.name if top.place else None
         per = tuple(v.name for v in top.per)
-        return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
+        return n.Top(top.count, by, top.ascending, top.ties, per, position, top.span)
 
     def _at_most(self, reader: ExpressionReader) -> n.AtMost | None:
         at_most = self.statement.at_most
@@ -153,14 +153,16 @@ class EventRuleReader:
 
     def _run(self, statement: s.RuleStatement) -> RunReader | None:
         """The run of the rule, its parts read."""
-        found = [run for literal in statement.body if (run := run_literal(literal)) is not None]
-        for other in found[1:]:
+        result = [run for literal in statement.body if (run := run_literal(literal)) is not None]
+        for other in result[1:]:
             hint = "give each a rule of its own, and join their events"
-            self.findings.add("E232", "a rule has one run", other.span, Note("the other one", found[0].span), hint=hint)
-        if len(found) != 1:
+            self.findings.add(
+                "E232", "a rule has one run", other.span, Note("the other one", result[0].span), hint=hint
+            )
+        if len(result) != 1:
             return None
-        self.reader.counted_labels.update(labelled.label for labelled in part_labels(found[0]))
-        return RunReader(self.patterns, found[0], statement.choice)
+        self.reader.counted_labels.update(labelled.label for labelled in part_labels(result[0]))
+        return RunReader(self.patterns, result[0], statement.choice)
 
     def _finish_run(self, run: RunReader, body: RuleBody) -> None:
         """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
@@ -260,9 +262,9 @@ class EventRuleReader:
         """The conditions on what is collected as a whole; those with an aggregate over iterations belong to the run."""
         if not body.collects:
             return []
-        found = [c for c in body.conditions if any(run is None or not run.ranges(a) for a in aggregates_in(c))]
-        body.conditions = [c for c in body.conditions if c not in found]
-        return found
+        result = [c for c in body.conditions if any(run is None or not run.ranges(a) for a in aggregates_in(c))]
+        body.conditions = [c for c in body.conditions if c not in result]
+        return result
 
     def _groups(self, body: RuleBody, positive: n.Node, having: list[n.Condition]) -> CollectReader | None:
         """What the rule collects; conditions on it are taken from those of the body."""

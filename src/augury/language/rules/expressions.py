@@ -371,10 +371,10 @@ class ExpressionReader:
                 message = f"the event `{name}` cannot be negated on its own: absence needs an interval"
                 hint = f"write `NOT({name}(…)).[first, second]` or `while w: not {name}(…)`"
                 return self._no_condition("E214", message, node.span, hint)
-            found = self._atom(inner, negated=True)
+            result = self._atom(inner, negated=True)
             return [
                 Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c)
-                for c in found
+                for c in result
                 if isinstance(c, Holds | Compare)
             ]
         if isinstance(inner, s.Among):
@@ -408,10 +408,10 @@ class ExpressionReader:
         if self.symbols.is_event(name) and not self.symbols.is_static(name):
             hint = f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`"
             return self._no_condition("E267", f"`{name}` is an event, and `was` asks for facts", node.span, hint)
-        found = self._atom(node.atom)
-        if any(not isinstance(c, Holds) for c in found):
+        result = self._atom(node.atom)
+        if any(not isinstance(c, Holds) for c in result):
             return self._no_condition("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
-        return [replace(c, was=True, span=node.span) for c in positive_atoms(found)]
+        return [replace(c, was=True, span=node.span) for c in positive_atoms(result)]
 
     def _atom(self, node: s.CallTerm | s.BareName, negated: bool = False) -> list[Condition]:
         """A static predicate, or a function that is true or false."""

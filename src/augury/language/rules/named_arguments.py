@@ -28,19 +28,19 @@ def by_place(
     if len(chosen) < len(args):
         findings.add("E261", "some arguments are given by name, some by place", span, hint="name all of them, or none")
         return (Wild(),) * len(places)
-    found: dict[int, s.Node] = {}
+    result: dict[int, s.Node] = {}
     for key, value in chosen:
         if key.text not in places:
             close = nearest(key.text, places)
             hint = f"did you mean `{close}`?" if close else f"its arguments are {', '.join(places)}"
             findings.add("E261", f"`{name}` has no argument `{key.text}`", key.span, hint=hint)
-        elif places[key.text] in found:
+        elif places[key.text] in result:
             findings.add("E261", f"the argument `{key.text}` is given twice", key.span)
         else:
-            found[places[key.text]] = value
-    missing = [attribute for attribute, i in places.items() if i not in found]
+            result[places[key.text]] = value
+    missing = [attribute for attribute, i in places.items() if i not in result]
     if in_head and missing and findings.sound(span):
         hint = "an event that is derived has a value for each argument"
         findings.add("E261", f"the head leaves out {', '.join(f'`{m}`' for m in missing)}", span, hint=hint)
-    rest: s.Node = Const(None) if in_head else Wild(span)
-    return tuple(found.get(i, rest) for i in range(len(places)))
+    remaining: s.Node = Const(None) if in_head else Wild(span)
+    return tuple(result.get(i, remaining) for i in range(len(places)))

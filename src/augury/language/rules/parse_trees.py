@@ -278,10 +278,10 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def graph(self, meta: Meta, text: Token) -> s.GraphCall:
         from augury.language.spaseq.graph_atoms import read_graph_atom
 
-        found = read_graph_atom(self._token(text), self.prefixes, self.findings)
-        if found is None:
+        result = read_graph_atom(self._token(text), self.prefixes, self.findings)
+        if result is None:
             raise Refused
-        return found
+        return result
 
     # Names and values
 

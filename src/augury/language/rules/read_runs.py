@@ -112,10 +112,10 @@ class RunReader(RunParts):
                 continue
             wrong = sorted(variables(part.of if isinstance(part, Prev) else part) & set(self.key))
             if wrong and self.choice.per is None and self.ok:
-                rest = ", ".join(v for v in self.key if v not in wrong)
+                remaining = ", ".join(v for v in self.key if v not in wrong)
                 hint = (
-                    f"say which variables are the key: `PER ({rest})`, after WHERE"
-                    if rest
+                    f"say which variables are the key: `PER ({remaining})`, after WHERE"
+                    if remaining
                     else "a key is the same in all iterations"
                 )
                 message = (
@@ -234,12 +234,12 @@ class RunReader(RunParts):
 
     def owner(self, expr: Aggregate) -> int | None:
         """The part over whose iterations an aggregate ranges."""
-        found = self.ranges(expr) if expr.args else [i for i, d in enumerate(self.drafts) if d.repeats]
-        if len(found) == 1:
-            return found[0]
+        result = self.ranges(expr) if expr.args else [i for i, d in enumerate(self.drafts) if d.repeats]
+        if len(result) == 1:
+            return result[0]
         if self.ok:
             several = "could range over the iterations of several parts"
-            what = several if found else "has nothing that differs from one iteration to the next"
+            what = several if result else "has nothing that differs from one iteration to the next"
             hint = "an aggregate takes variables that are first bound in one repeated part; `count(u)` counts those of a label"
             self._error("E238", f"`{show(expr)}` {what}", expr.span, hint=hint)
         return None

@@ -84,10 +84,10 @@ def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[StatementTex
                 seen_code = True
             case "end":
                 pieces.append(".")
-                rest = _REST_OF_LINE.match(text, at)
-                after = rest.group(1).strip() if rest else ""
+                remaining = _REST_OF_LINE.match(text, at)
+                after = remaining.group(1).strip() if remaining else ""
                 yield StatementText(start, "".join(pieces), Comments(tuple(before), after, blank), True)
-                at = rest.end() if rest else at
+                at = remaining.end() if remaining else at
                 start, pieces, before, blank, seen_code = at, [], [], False, False
             case _:
                 if not value.isspace():

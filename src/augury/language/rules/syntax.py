@@ -441,11 +441,11 @@ RUN_OPS = ("NEXT", "THEN", "SEQ")
 
 def run_operators(node: Node) -> list[Binary]:
     """The operators of a chain of NEXT, THEN and SEQ without parentheses, from left to right."""
-    found: list[Binary] = []
-    while isinstance(node, Binary) and node.op in RUN_OPS and not (found and node.parens):
-        found.append(node)
+    binaries: list[Binary] = []
+    while isinstance(node, Binary) and node.op in RUN_OPS and not (binaries and node.parens):
+        binaries.append(node)
         node = node.left
-    return found[::-1]
+    return binaries[::-1]
 
 
 def run_operands(node: Node) -> list[Node]:

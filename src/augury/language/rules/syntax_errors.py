@@ -90,8 +90,8 @@ class RuleErrorSpot:
     @property
     def previous(self) -> str:
         """The word or sign before."""
-        found = re.search(r"(\w+|<-|:-|[<>=!]+|\S)$", self.before)
-        return found.group() if found else ""
+        match = re.search(r"(\w+|<-|:-|[<>=!]+|\S)$", self.before)
+        return match.group() if match else ""
 
     @property
     def adjacent(self) -> str:
@@ -153,14 +153,14 @@ def next_statement(error: UnexpectedInput, chunk: StatementText) -> int | None:
 def _spot(error: UnexpectedInput, text: str) -> RuleErrorSpot:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at = error.token.start_pos or 0
-        found = str(error.token).replace(COLON, ":").rstrip(INSIDE)
-        return RuleErrorSpot(text, at, at + len(found), found, frozenset(error.accepts or error.expected))
+        result = str(error.token).replace(COLON, ":").rstrip(INSIDE)
+        return RuleErrorSpot(text, at, at + len(result), result, frozenset(error.accepts or error.expected))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
         word = re.compile(r"\w+|&&|\|\||.", re.DOTALL).match(text, at)
-        found = word.group() if word else ""
-        known = found in _FOREIGN or bool(_WORD.match(found)) or found in "'\"/:<>=-.@"
-        return RuleErrorSpot(text, at, at + max(len(found), 1), found, frozenset(error.allowed or ()), known)
+        result = word.group() if word else ""
+        known = result in _FOREIGN or bool(_WORD.match(result)) or result in "'\"/:<>=-.@"
+        return RuleErrorSpot(text, at, at + max(len(result), 1), result, frozenset(error.allowed or ()), known)
     assert isinstance(error, UnexpectedToken | UnexpectedEOF)
     end = len(text.rstrip())
     return RuleErrorSpot(text, end, end + 1, "", frozenset(error.expected))
@@ -408,18 +408,18 @@ def _printable(text: str) -> str:
 
 
 def _expecting(spot: RuleErrorSpot, hint: str | None = None) -> Cause:
-    found = f"`{_printable(spot.found)}`" if spot.found else "end of the statement"
+    result = f"`{_printable(spot.found)}`" if spot.found else "end of the statement"
     expected = _expected(spot.expected)
-    return Cause(f"unexpected {found}" + (f"; expected {expected}" if expected else ""), spot.at, spot.end, hint)
+    return Cause(f"unexpected {result}" + (f"; expected {expected}" if expected else ""), spot.at, spot.end, hint)
 
 
 def _expected(names: frozenset[str]) -> str:
-    found: list[str] = []
+    result: list[str] = []
     left = set(names)
     for needed, text in _KINDS:
         if needed <= left:
-            found.append(text)
+            result.append(text)
             left -= needed
             if needed == {"NAME", "LPAR"}:
                 left -= {"VAR", "INT", "STRING", "IRI", "DURATION", "LABEL", "NOT"}
-    return ", ".join(found[:-1]) + (" or " if len(found) > 1 else "") + found[-1] if found else ""
+    return ", ".join(result[:-1]) + (" or " if len(result) > 1 else "") + result[-1] if result else ""

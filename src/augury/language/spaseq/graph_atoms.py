@@ -47,7 +47,7 @@ def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings)
 def _arguments(names: Iterable[str], words: list[SparqlToken], findings: Findings) -> tuple[Var, ...] | None:
     """The variables of the rule that the variables of a pattern are: their names begin with a capital."""
     places = {piece.text[1:]: piece.span for piece in reversed(words) if piece.kind == "var"}
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in names:
         variable = name[0].upper() + name[1:]
         if not variable[0].isupper():
@@ -55,16 +55,16 @@ def _arguments(names: Iterable[str], words: list[SparqlToken], findings: Finding
                 "E250", f"`?{name}` is no variable of a rule", places[name], hint="let its name begin with a letter"
             )
             return None
-        if variable in found:
+        if variable in result:
             findings.add(
                 "E203",
-                f"`?{name}` and `?{found[variable]}` are both `{variable}` in the rule",
+                f"`?{name}` and `?{result[variable]}` are both `{variable}` in the rule",
                 places[name],
-                Note("the other one", places[found[variable]]),
+                Note("the other one", places[result[variable]]),
             )
             return None
-        found[variable] = name
-    return tuple(Var(variable, places[name]) for variable, name in found.items())
+        result[variable] = name
+    return tuple(Var(variable, places[name]) for variable, name in result.items())
 
 
 def _text(words: list[SparqlToken]) -> str:

@@ -61,16 +61,16 @@ def _refused(words: Sequence[SparqlToken], findings: Findings) -> bool:
     """Reports what SPARQL has and a GPM does not."""
     sound = len(findings.errors)
     for piece, after in zip(words, [*words[1:], words[-1]], strict=True):
-        place = piece.span
+        position = piece.span
         if piece.is_word("SERVICE"):
             hint = "give its graph with --rdf, and read it with GRAPH"
-            findings.add("E250", "SERVICE would ask another machine, and a query asks none", place, hint=hint)
+            findings.add("E250", "SERVICE would ask another machine, and a query asks none", position, hint=hint)
         elif piece.is_word("SELECT"):
             hint = "derive its answers by a query of its own: CONSTRUCT … INTO a stream"
-            findings.add("E250", "a GPM has no query inside", place, hint=hint)
+            findings.add("E250", "a GPM has no query inside", position, hint=hint)
         elif piece.is_word(*AGGREGATES) and after.text == "(":
             hint = "aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`"
-            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", place, hint=hint)
+            findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", position, hint=hint)
     refuse_changing(words, findings)
     return len(findings.errors) > sound
 
@@ -90,13 +90,13 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
     """The GPMs, each with the filters that are asked of the join with what came before."""
     findings = prologue.findings
     before = len(findings.errors)
-    found = []
+    result = []
     for pattern in patterns:
         others = frozenset(v for other in patterns if other is not pattern for v in other.may_bind)
         gpm = _gpm(pattern, others, prologue)
         if gpm is not None:
-            found.append(gpm)
-    return tuple(found) if len(findings.errors) == before else None
+            result.append(gpm)
+    return tuple(result) if len(findings.errors) == before else None
 
 
 def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | None:
@@ -142,15 +142,15 @@ def _seen(words: Sequence[SparqlToken]) -> tuple[str, ...]:
 
 
 def _outside(words: Sequence[SparqlToken]) -> list[SparqlToken]:
-    found: list[SparqlToken] = []
+    sparql_tokens: list[SparqlToken] = []
     at = 0
     while at < len(words):
         if words[at].text == "{" and words[at].kind == "sign":
             at = closing(words, at)
         else:
-            found.append(words[at])
+            sparql_tokens.append(words[at])
         at += 1
-    return found
+    return sparql_tokens
 
 
 def _check_scope(pattern: Pattern, joined: list[SparqlClause], others: frozenset[str], findings: Findings) -> None:

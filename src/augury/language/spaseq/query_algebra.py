@@ -99,19 +99,19 @@ class _Query:
         self.findings.add(code, message, span, Note("the other one", other), hint=hint)
 
     def _streams(self) -> tuple[StreamClause, ...]:
-        found: dict[str, StreamClause] = {}
+        result: dict[str, StreamClause] = {}
         declared = [c for c in self.tree.clauses if isinstance(c, t.FromStream)]
         for clause in declared:
             iri = self._iri(clause.iri)
-            if clause.name.text in found:
+            if clause.name.text in result:
                 name = clause.name
-                self._again("E203", f"two streams are called `{name.text}`", name.span, found[name.text].span)
+                self._again("E203", f"two streams are called `{name.text}`", name.span, result[name.text].span)
             elif iri is not None:
-                found[clause.name.text] = StreamClause(clause.name.text, iri, clause.name.span)
+                result[clause.name.text] = StreamClause(clause.name.text, iri, clause.name.span)
         if not declared:
             hint = "declare one: FROM STREAM S1 <http://…>"
             self.findings.add("E258", "the query reads no stream", t.first_word(self.tree.span), hint=hint)
-        return tuple(found.values())
+        return tuple(result.values())
 
     def _datasets(self) -> tuple[DatasetClause, ...]:
         clauses = [c for c in self.tree.clauses if isinstance(c, t.FromGraph)]
@@ -226,7 +226,7 @@ class _Query:
 
     def _patterns(self, streams: tuple[StreamClause, ...]) -> list[Pattern]:
         """The graph patterns that can be read, in the order of their definition."""
-        found: list[Pattern] = []
+        patterns: list[Pattern] = []
         iris = {stream.name: stream.iri for stream in streams}
         declared = {c.name.text for c in self.tree.clauses if isinstance(c, t.FromStream)}
         seen: dict[str, Span] = {}
@@ -241,8 +241,8 @@ class _Query:
             on = tuple(dict.fromkeys(iris[n.text] for n in define.streams if n.text in iris))
             pattern = read_pattern(define.name.text, define.pattern.span, on, self.prologue)
             if pattern is not None:
-                found.append(pattern)
-        return found
+                patterns.append(pattern)
+        return patterns
 
     # What is answered
 
@@ -274,15 +274,15 @@ class _Query:
         if not clause.columns:
             names = [v for gpm in shape.gpms if self._matched(gpm, shape) for v in gpm.variables]
             return SelectForm(tuple(ProjectedColumn(v) for v in dict.fromkeys(names)), bool(clause.distinct))
-        found: dict[str, ProjectedColumn] = {}
+        result: dict[str, ProjectedColumn] = {}
         for part in clause.columns:
             column = expressions.column(part, "SELECT")
             if column is None:
                 return None
-            if column.name in found:
-                self._again("E203", f"two columns are called `?{column.name}`", part.span, found[column.name].span)
-            found[column.name] = column
-        return SelectForm(tuple(found.values()), bool(clause.distinct))
+            if column.name in result:
+                self._again("E203", f"two columns are called `?{column.name}`", part.span, result[column.name].span)
+            result[column.name] = column
+        return SelectForm(tuple(result.values()), bool(clause.distinct))
 
     def _matched(self, gpm: Gpm, shape: GraphQuery) -> bool:
         return any(use.name == gpm.name for item in shape.items if item.quantifier != "!" for use in uses(item.operand))
@@ -325,7 +325,7 @@ def _operand(operand: t.OperandText) -> Operand:
         case t.QueryName():
             return Use(operand.text, operand.span)
         case t.Joined():
-            found = _operand(operand.operands[0])
+            result = _operand(operand.operands[0])
             for joiner, part in zip(operand.joiners, operand.operands[1:], strict=True):
-                found = Both(found, _operand(part)) if joiner == "&" else GraphAlternative(found, _operand(part))
-            return found
+                result = Both(result, _operand(part)) if joiner == "&" else GraphAlternative(result, _operand(part))
+            return result

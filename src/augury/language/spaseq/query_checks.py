@@ -73,8 +73,8 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
 
 def _absent(query: GraphQuery) -> set[str]:
     """The variables of GPMs with `!` alone."""
-    found = {v for item in query.items if item.quantifier == "!" for v in may_bind(item.operand, query)}
-    return found - {v for item in query.items if item.quantifier != "!" for v in may_bind(item.operand, query)}
+    result = {v for item in query.items if item.quantifier == "!" for v in may_bind(item.operand, query)}
+    return result - {v for item in query.items if item.quantifier != "!" for v in may_bind(item.operand, query)}
 
 
 def _before(operand: Operand, seen: frozenset[str], query: GraphQuery) -> Iterator[tuple[Use, frozenset[str]]]:

@@ -76,9 +76,9 @@ def explain_query(error: UnexpectedToken, tokens: Sequence[Token], source: Sourc
 
 def _cause(spot: QueryErrorSpot) -> tuple[str, str | None]:
     for look in _CAUSES:
-        found = look(spot)
-        if found is not None:
-            return found
+        result = look(spot)
+        if result is not None:
+            return result
     what = "the query ends too early" if spot.at_end else f"unexpected `{_shown(spot.token)}`"
     return f"{what}: {_expected(spot)} expected", None
 

@@ -195,14 +195,14 @@ def group_lines(span: Span) -> list[str]:
 
 def _short(lines: list[str]) -> list[str]:
     """Groups with one line inside stand on one line, where that is not too long."""
-    found: list[str] = []
+    result: list[str] = []
     for line in lines:
-        found.append(line)
-        if len(found) > 2 and found[-3].endswith("{") and line.lstrip().startswith("}"):
-            joined = f"{found[-3]} {found[-2].strip()} {line.strip()}"
-            if "#" not in found[-2] and found[-2].strip() not in ("}", "{") and len(joined) < WIDTH - 20:
-                found[-3:] = [joined]
-    return found
+        result.append(line)
+        if len(result) > 2 and result[-3].endswith("{") and line.lstrip().startswith("}"):
+            joined = f"{result[-3]} {result[-2].strip()} {line.strip()}"
+            if "#" not in result[-2] and result[-2].strip() not in ("}", "{") and len(joined) < WIDTH - 20:
+                result[-3:] = [joined]
+    return result
 
 
 class _PrintedGroup:

@@ -29,24 +29,24 @@ def query_name(source: Source) -> str:
 
 def read_queries(sources: Iterable[Source], findings: Findings) -> tuple[GraphQuery, ...]:
     """The queries of some sources. What is wrong goes to `findings`."""
-    found: dict[str, GraphQuery] = {}
+    result: dict[str, GraphQuery] = {}
     for source in sources:
         name = query_name(source)
         tree = read_query(source, findings)
         query = query_of(tree, name, findings) if tree is not None else None
         if query is None:
             findings.unread.add(name)
-        elif name in found:
+        elif name in result:
             findings.add(
                 "E203",
                 f"two queries are called `{name}`",
                 first_word(query.span),
-                Note("the other one", first_word(found[name].span)),
+                Note("the other one", first_word(result[name].span)),
                 hint="a query is called as its file",
             )
         else:
-            found[name] = query
-    return tuple(found.values())
+            result[name] = query
+    return tuple(result.values())
 
 
 def ordered(queries: Iterable[GraphQuery], findings: Findings) -> tuple[GraphQuery, ...]:
@@ -83,13 +83,13 @@ def _report_cycle(queries: list[GraphQuery], findings: Findings) -> None:
 
 def declared_by(queries: Iterable[GraphQuery]) -> Mapping[str, tuple[Attribute, ...]]:
     """What queries say of event types: their columns, and that a stream has graphs."""
-    found: dict[str, tuple[Attribute, ...]] = {}
+    result: dict[str, tuple[Attribute, ...]] = {}
     for query in queries:
         for stream in query.streams:
-            found[stream.type] = (Attribute("graph", "string"),)
+            result[stream.type] = (Attribute("graph", "string"),)
         match query.answer:
             case SelectForm():
-                found[query.name] = tuple(Attribute(column.name) for column in query.answer.columns)
+                result[query.name] = tuple(Attribute(column.name) for column in query.answer.columns)
             case Construct():
-                found[stream_type(query.answer.stream)] = (Attribute("graph", "string"),)
-    return found
+                result[stream_type(query.answer.stream)] = (Attribute("graph", "string"),)
+    return result

@@ -127,8 +127,8 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         return t.QueryName("".join(span.text.split()) if not span.text.startswith(('"', "'")) else span.text, span)
 
     def partition(self, meta: Meta, items: list[Any]) -> t.Partition:
-        found = tuple(self._name(i) for i in items if i is not None and i.type == "VAR")
-        return t.Partition(found, self._span(meta))
+        result = tuple(self._name(i) for i in items if i is not None and i.type == "VAR")
+        return t.Partition(result, self._span(meta))
 
     def stream(self, meta: Meta, items: list[Any]) -> t.FromStream:
         return t.FromStream(self._name(items[1]), items[2], self._span(meta))
@@ -143,15 +143,15 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
         return tuple(items)
 
     def sequence(self, meta: Meta, items: list[Any]) -> t.SequencePattern:
-        found: list[t.ItemText] = []
+        result: list[t.ItemText] = []
         separator = ","
         for part in items[2:-1]:
             if isinstance(part, str):
                 separator = part
             else:
                 operand, quantifier, span = part
-                found.append(t.ItemText(operand, quantifier, separator, span))  # type: ignore[arg-type]
-        return t.SequencePattern(tuple(found), self._span(meta))
+                result.append(t.ItemText(operand, quantifier, separator, span))  # type: ignore[arg-type]
+        return t.SequencePattern(tuple(result), self._span(meta))
 
     def item(self, meta: Meta, items: list[Any]) -> tuple[t.OperandText, str, Span]:
         return items[0], "" if items[1] is None else str(items[1]), self._span(meta)

@@ -83,10 +83,10 @@ class QueryExpressions:
     def order(self, key: t.Key) -> Order | None:
         if isinstance(key.expression, t.QueryName):
             name = key.expression
-            found = Expression(f"?{name.text}", (name.text,), name.span) if self.sees(name.text, name.span) else None
+            result = Expression(f"?{name.text}", (name.text,), name.span) if self.sees(name.text, name.span) else None
         else:
-            found = self.condition(key.expression)
-        return None if found is None else Order(found, key.direction == "DESC")
+            result = self.condition(key.expression)
+        return None if result is None else Order(result, key.direction == "DESC")
 
     def expression(self, words: Sequence[SparqlToken], span: Span, aggregates: bool = True) -> Expression | None:
         """An expression, its aggregates taken out; None where it is wrong, which is reported."""
@@ -235,16 +235,16 @@ class QueryExpressions:
 
 def read_keys(modifiers: Sequence[t.Modifier], expressions: QueryExpressions) -> tuple[ProjectedColumn, ...] | None:
     """The keys of GROUP BY, which SELECT may name."""
-    found: list[ProjectedColumn] = []
+    projected_columns: list[ProjectedColumn] = []
     for modifier in modifiers:
         for part in modifier.keys if isinstance(modifier, t.GroupBy) else ():
             key = expressions.column(part, "GROUP BY")
             if key is None:
                 return None
-            found.append(key)
-    expressions.keys = {key.name for key in found}
+            projected_columns.append(key)
+    expressions.keys = {key.name for key in projected_columns}
     expressions.used.clear()
-    return tuple(found)
+    return tuple(projected_columns)
 
 
 def read_rows(

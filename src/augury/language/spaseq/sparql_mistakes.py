@@ -113,14 +113,14 @@ def _mistake_at(group: Normal, place: int) -> NotSparql:
 def _filter_mistake(group: Normal, piece: SparqlToken) -> NotSparql:
     """Reads the expression of a FILTER alone, whose mistake has a place of its own."""
     number = next(n for n, (_, _, p) in enumerate(group.places) if p is piece)
-    rest = group.places[number + 1 :]
-    if not rest or rest[0][2].text != "(":
-        if not rest or rest[0][2].kind == "var":
+    remaining = group.places[number + 1 :]
+    if not remaining or remaining[0][2].text != "(":
+        if not remaining or remaining[0][2].kind == "var":
             return NotSparql(
                 piece, "this FILTER is not SPARQL", hint="its condition stands in parentheses: FILTER(?x > 3)"
             )
         return NotSparql(piece, "this FILTER is not SPARQL")
-    inner = rest[1 : closing([p for _, _, p in rest], 0)]
+    inner = remaining[1 : closing([p for _, _, p in remaining], 0)]
     if not inner:
         return NotSparql(piece, "this FILTER has no condition", hint="it is written FILTER(?x > 3)")
     start, stop = inner[0][0], inner[-1][1]
@@ -134,16 +134,16 @@ def _filter_mistake(group: Normal, piece: SparqlToken) -> NotSparql:
 
 def _expression_mistake(expression: Normal, error: PatternError) -> NotSparql:
     """Reads the expression without anything around it: the parser says no more than where the innermost whole begins."""
-    found = _no_function(expression, error)
-    if found is not None:
-        return found
+    result = _no_function(expression, error)
+    if result is not None:
+        return result
     try:
         with as_written():
             sparql().parser.Expression.parse_string(expression.text, parse_all=True)
         return NotSparql(None, f"this expression is not SPARQL: {_sentence(error)}")
     except Exception as mistake:
-        place: int = mistake.loc  # type: ignore[attr-defined]
-    piece = expression.at(place)
+        position: int = mistake.loc  # type: ignore[attr-defined]
+    piece = expression.at(position)
     if piece is None:
         last = expression.places[-1][2] if expression.places else None
         return NotSparql(last, "this expression is not SPARQL: it ends too early")

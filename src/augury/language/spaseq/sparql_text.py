@@ -140,14 +140,16 @@ def closing(words: Sequence[SparqlToken], opening: int) -> int:
 
 def clauses(words: Sequence[SparqlToken], *names: str) -> list[SparqlClause]:
     """The FILTERs, BINDs and the like of a group, at any depth, also inside one another."""
-    found: list[SparqlClause] = []
+    sparql_clauses: list[SparqlClause] = []
     depth = 0
     for number, piece in enumerate(words):
         if piece.kind == "sign":
             depth += {"{": 1, "}": -1}.get(piece.text, 0)
         if piece.is_word(*names) and not (piece.is_word("EXISTS") and words[number - 1].is_word("NOT", "FILTER")):
-            found.append(SparqlClause(piece.text.upper(), tuple(words[number : _end(words, number) + 1]), depth))
-    return found
+            sparql_clauses.append(
+                SparqlClause(piece.text.upper(), tuple(words[number : _end(words, number) + 1]), depth)
+            )
+    return sparql_clauses
 
 
 def _end(words: Sequence[SparqlToken], start: int) -> int:

@@ -82,13 +82,13 @@ def pieces(
     at, stop = start, len(text) if end is None else end
     lines: int | None = None
     while at < stop:
-        found = PIECES.match(text, at, stop)
-        assert found is not None and found.lastgroup is not None, "the last alternative matches anything"
-        kind, value, at = found.lastgroup, found.group(), found.end()
+        match = PIECES.match(text, at, stop)
+        assert match is not None and match.lastgroup is not None, "the last alternative matches anything"
+        kind, value, at = match.lastgroup, match.group(), match.end()
         if kind == "space" or (kind == "comment" and not comments):
             lines = (lines or 0) + value.count("\n")
             continue
-        yield SparqlToken(kind, value, found.start(), lines, source)
+        yield SparqlToken(kind, value, match.start(), lines, source)
         lines = None
 
 
@@ -135,13 +135,13 @@ class _Scanner:
 
     def _next(self, pattern: re.Pattern[str]) -> SparqlToken | None:
         """The next word; comments are put aside."""
-        while found := pattern.match(self.text, self.at):
-            assert found.lastgroup is not None
-            start, self.at = self.at, found.end()
-            if found.lastgroup == "comment":
-                self.found.comments.append(SparqlToken("comment", found.group().rstrip(), start))
-            elif found.lastgroup != "space":
-                return SparqlToken(found.lastgroup, found.group(), start)
+        while result := pattern.match(self.text, self.at):
+            assert result.lastgroup is not None
+            start, self.at = self.at, result.end()
+            if result.lastgroup == "comment":
+                self.found.comments.append(SparqlToken("comment", result.group().rstrip(), start))
+            elif result.lastgroup != "space":
+                return SparqlToken(result.lastgroup, result.group(), start)
         return None
 
     def _word(self, piece: SparqlToken) -> None:
@@ -171,8 +171,8 @@ class _Scanner:
         return bool(self.found.tokens) and self.found.tokens[-1].type in types
 
     def _after(self, pattern: str) -> str:
-        found = re.compile(pattern, re.IGNORECASE).match(self.text, self.at)
-        return found.group(1).upper() if found else ""
+        match = re.compile(pattern, re.IGNORECASE).match(self.text, self.at)
+        return match.group(1).upper() if match else ""
 
     def _joined(self, piece: SparqlToken, type: str) -> None:
         """Two words that are one token."""
