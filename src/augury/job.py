@@ -124,7 +124,7 @@ class Job:
         """What was left out, on standard error: nothing is dropped in silence."""
         left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
         left_out.report(model.errors, [why for _, why in model.rejected], self.history.unknown)
-        tell_late(self.late, self.clock)
+        report_late(self.late, self.clock)
         counts = self.counts(model)
         if as_of is None and counts.left_out:
             say(str(counts))
@@ -178,7 +178,7 @@ class InputFollower:
         session = self.session
         left_out = LeftOut(self.plan, self.skipped, self.facts, self.graphs)
         left_out.report(session.errors, [why for _, why in session.rejected], session.unknown)
-        tell_late(session.late, self.clock)
+        report_late(session.late, self.clock)
         if self.counts.left_out:
             say(str(self.counts))
 
@@ -201,7 +201,7 @@ def report_guess(clock: Clock) -> None:
         say(f"note: {clock.guess}")
 
 
-def tell_late(items: Iterable[HistoryItem], clock: Clock) -> None:
+def report_late(items: Iterable[HistoryItem], clock: Clock) -> None:
     warn("late", [show_event(i, clock) if isinstance(i, Event) else f"revoke {i.id}" for i in items])
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.algebra.properties import settling_delays
+from augury.algebra.properties import finality_delays
 from augury.core.clock import SECOND, Clock
 from augury.core.errors import Findings, Source
 from augury.core.model import Event, order_key
@@ -219,7 +219,7 @@ def test_how_long_a_chosen_answer_may_change() -> None:
     h(I, count(u)) <- a(I) NEXT (u: b(I))+ LONGEST.
     k(I) <- (a(I) NEXT b(I)+).5.
     """
-    delays = settling_delays(augury.compile(program).plan)
+    delays = finality_delays(augury.compile(program).plan)
     assert {name: delay and delay // SECOND for (name, _), delay in delays.items()} == {"e": 5, "f": 5, "g": 7, "h": None, "k": 0}  # fmt: skip
 
 

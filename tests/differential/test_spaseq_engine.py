@@ -84,7 +84,7 @@ def test_rules_that_read_answers(way: str) -> None:
         first <- a: {q}, w: extend(a, 3s), while w: not {q}.
         """
         program = augury.Program.of([Source("q.spaseq", spec.text, "spaseq"), Source("rules.aug", rules)])
-        late += program.plan.graph_queries[0].settles_late
+        late += program.plan.graph_queries[0].answers_late
         for _ in compare(program, telling(events, program, Random(f"{seed} {way}")), [], **WAYS[way]):
             pass
     assert late

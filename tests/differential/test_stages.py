@@ -183,7 +183,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
     if emit == "final":
         for change in found.changes:
             assert change.op > 0, f"a final answer is taken back: {change}"
-            content, waits = change.event.content, any(q.settles_late for q in told.program.plan.graph_queries)
+            content, waits = change.event.content, any(q.answers_late for q in told.program.plan.graph_queries)
             due = next(
                 number
                 for number, frontier in enumerate(found.frontiers)

@@ -284,7 +284,7 @@ class Local:
 
     def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool, until: int | None, times: int) -> list[Row]:  # fmt: skip
         pipeline, clock = self.pipeline, self.pipeline.clock
-        own = {self.layout.codes[t] for t in pipeline.own(spread, stage)}
+        own = {self.layout.codes[t] for t in pipeline.own_types(spread, stage)}
         revoked = {i.id for i in self.history if isinstance(i, Revocation)}
         events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
         rows = [*(before or []), *(row for row in events if row["type"] in own)]
@@ -427,7 +427,7 @@ class Local:
         told: set[Predicate] = set()
         work: Work | None = None
         for stage in spread.stages:
-            own = frozenset(self.layout.codes[t] for t in pipeline.own(spread, stage))
+            own = frozenset(self.layout.codes[t] for t in pipeline.own_types(spread, stage))
             own |= {self.layout.codes[INPUT]} if INPUT in stage.reads else set()
             work = pipeline.work(spread, stage, emit)
             found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))

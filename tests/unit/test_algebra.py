@@ -122,10 +122,10 @@ def test_horizons(text: str, horizon: int | None) -> None:
 
 
 def test_when_an_absence_is_certain() -> None:
-    assert properties_of("e <- o: a, w: extend(o, 6h), while w: not b.").settles == (
+    assert properties_of("e <- o: a, w: extend(o, 6h), while w: not b.").certain_when == (
         "while w: at end(w) = end(o) + 6h",
     )
-    assert properties_of("e <- NOT(c).[a, b].").settles == ("NOT: when the closing part starts",)
+    assert properties_of("e <- NOT(c).[a, b].").certain_when == ("NOT: when the closing part starts",)
 
 
 # Keys, strata, sharing

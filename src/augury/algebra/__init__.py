@@ -1,1 +1,1 @@
-"""The algebra: what a program is made of, whatever style it was written in, and what follows from its shape."""
+"""The algebra: the nodes of a program, the same for both styles of rules, and analyses of them."""

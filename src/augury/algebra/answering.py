@@ -1,4 +1,4 @@
-"""How calls of static predicates are answered, as far as the program says; how many facts there are decides the rest."""
+"""How calls of static predicates are answered, as far as the program decides it; the number of facts decides the remainder."""
 
 from __future__ import annotations
 

@@ -378,7 +378,7 @@ class GraphQuery:
         return tuple(dict.fromkeys((stream.type, 1) for stream in self.streams))
 
     @property
-    def settles_late(self) -> bool:
+    def answers_late(self) -> bool:
         """Whether an answer may be given only after its end: something must be absent after the last matched event."""
         return any(reading.absent for reading in readings(self.items))
 
@@ -436,7 +436,7 @@ def bound_before(reading: StepSequence, number: int, query: GraphQuery) -> Bound
     return BoundVariables(frozenset(may), frozenset(surely))
 
 
-def own(reading: StepSequence, number: int, query: GraphQuery) -> BoundVariables:
+def step_variables(reading: StepSequence, number: int, query: GraphQuery) -> BoundVariables:
     """The variables of a repeated step that may be each iteration's own, and those that are for sure.
 
     They differ only where something before may have bound one: an OPTIONAL, one side of `|`.

@@ -1,4 +1,4 @@
-"""Matching, computing and comparing: what expressions are under a binding of variables. All executors share it."""
+"""Matches patterns, evaluates expressions and compares values under a binding of variables. All executors share it."""
 
 from __future__ import annotations
 

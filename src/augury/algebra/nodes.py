@@ -492,10 +492,10 @@ class Rule:
     def conditions(self) -> Iterator[Condition]:
         """All conditions: those in its patterns, then those beside."""
         yield from (condition for node in self.nodes for condition in conditions(node))
-        yield from self.beside
+        yield from self.outer_conditions
 
     @property
-    def beside(self) -> tuple[Condition, ...]:
+    def outer_conditions(self) -> tuple[Condition, ...]:
         """The conditions outside of its patterns: on what is collected, and on groups."""
         return (*(c for collect in self.collects for c in collect.where), *self.having)
 

@@ -1,4 +1,4 @@
-"""What follows from the shape of a rule: bounds on its times, how long each operator must remember, when an absence is
+"""Analyses of a rule: bounds on its times, how long each operator must remember, when an absence is
 certain, and the key that correlates its events."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Properties:
     table: Bounds[Point]
     memory: tuple[Memory, ...]
     key: tuple[str, ...]
-    settles: tuple[str, ...]
+    certain_when: tuple[str, ...]
     longest: int | None = None
     any_length: int | None = None
     contradiction: tuple[Reason, ...] = ()
@@ -77,7 +77,7 @@ def all_properties(plan: Plan) -> dict[str, Properties]:
 
 
 @once_a_plan
-def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
+def finality_delays(plan: Plan) -> dict[Predicate, int | None]:
     """How long after its end an event of each derived type may still change, in microseconds; None is without a bound.
 
     Whether there is an answer at t is decided by what ends by t, but for runs that choose: a longer match may follow. Within
@@ -102,7 +102,7 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
 
 def query_delay(query: GraphQuery) -> int:
     """How long after its end an answer of a query may be given first: something must stay away until its window ends."""
-    bounded = isinstance(query.window, Sliding | Tumbling) and query.settles_late
+    bounded = isinstance(query.window, Sliding | Tumbling) and query.answers_late
     return query.window.length if bounded else 0  # type: ignore[union-attr]
 
 
@@ -155,7 +155,7 @@ def properties(rule: n.Rule, tick: int | None = None, lengths: Lengths | None = 
         general.table,
         tuple(_memories(builder, body, rule, whole)),
         correlation_key(rule),
-        tuple(_settling(body)),
+        tuple(_certain_when(body)),
         _longest(builder, rule, whole),
         _greatest(_memories(general, body, rule, everything)),
     )
@@ -254,7 +254,7 @@ def _keep(builder: Timing, x: Point, y: Point) -> int | None:
     return None if limit is None else -1 if limit.impossible else limit.value
 
 
-def _settling(body: n.Node) -> Iterator[str]:
+def _certain_when(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
     for node in n.walk(body):
         if keeps_some_matches(node):

@@ -1,4 +1,4 @@
-"""When a condition can be asked, what it binds, and in which order conditions are asked."""
+"""When a condition can be evaluated, which variables it binds, and in which order conditions are evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions and aggregates from Python: their types are read from annotations, or given."""
+"""Functions and aggregates from Python; their types come from annotations or from arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the shape of a rule for the rows between its body and its head."""
+"""Variables and terms of the rows between the body of a rule and its head."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def collected_variables(collect: Collect) -> set[str]:
 def head_labels(rule: Rule) -> set[str]:
     """The labels whose times the head, conditions on groups and collects need."""
     result = {label for value in rule.values for label in labels(value)} | set(rule.covers)
-    result |= {label for c in rule.beside for label in condition_labels(c)}
+    result |= {label for c in rule.outer_conditions for label in condition_labels(c)}
     for collect in rule.collects:
         result |= {label for total in collect.totals for label in labels(total.aggregate)}
         result |= {collect.window} if collect.window else set()

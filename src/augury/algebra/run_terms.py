@@ -1,4 +1,4 @@
-"""What follows from the shape of a run: its variables and labels, and what its conditions ask for."""
+"""The variables and labels of a run, and those that its conditions use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph pattern is made of: the algebra of SPARQL, and what follows from the shape of a pattern.
+"""The algebra of SPARQL: the nodes of graph patterns, and analyses of them.
 
     { ?s :price ?p . OPTIONAL { ?s :note ?n } FILTER(?p > 10) }
     Filter(LeftJoin(Basic(?s :price ?p), Basic(?s :note ?n), None), Call(">", (?p, 10)))

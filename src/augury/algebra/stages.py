@@ -17,7 +17,7 @@ from typing import Literal, assert_never
 from augury.algebra import nodes as n
 from augury.algebra.kinds import chooses, keeps_some_matches, of_kind
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
-from augury.algebra.properties import correlation_key, event_lengths, key_classes, settling_delays
+from augury.algebra.properties import correlation_key, event_lengths, finality_delays, key_classes
 from augury.algebra.rule_terms import makes_windows
 from augury.algebra.strata import Stratum, fact_edges, strata
 from augury.algebra.terms import Var
@@ -163,7 +163,7 @@ class _Placing:
 
 def _late(plan: Plan) -> set[Predicate]:
     """The types whose events may be chosen, or known, after their ends."""
-    return {type for type, delay in settling_delays(plan).items() if delay != 0}
+    return {type for type, delay in finality_delays(plan).items() if delay != 0}
 
 
 def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:

@@ -1,4 +1,4 @@
-"""Says every temporal condition of a pattern in one table of difference bounds.
+"""Translates every temporal condition of a pattern into one table of difference bounds.
 
 o: order(N), s: shipped(N), o before s, {o, s} within 12h   →   o.e < s.s, s.e - o.s <= 12h, …
 """

@@ -1,4 +1,4 @@
-"""What commands have in common: the options of a program and its events, and what is made of them."""
+"""Options that commands share: a program with its events, and the task made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time points are 64-bit integers; a clock says what one of them means.
+"""Time points are 64-bit integers; a clock defines what they mean.
 
 On the *timestamp* clock a time point is a microsecond since the epoch, UTC. On a *logical* clock it is the integer
 that was given, and a tick lasts one second unless the program says otherwise, so that durations have a meaning on both.

@@ -1,4 +1,4 @@
-"""Where a mistake is, what it is, and how it is shown.
+"""Errors and diagnostics: message, place in the source, hint, and how they are printed.
 
 AuguryError                 anything that Augury raises on purpose
 ├── ProgramError            the program is wrong; carries every diagnostic found

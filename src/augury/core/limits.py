@@ -1,4 +1,4 @@
-"""What a session, a run and the reading of its input may use at most, and how much memory there is."""
+"""Limits of a session, of a run and of reading its input; and how much memory is available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values, events and what is said about them.
+"""Values, events, facts, revocations and changes.
 
 A value is an integer, float, string, boolean, timestamp, duration, IRI, nested term or null (`None`). `order_key` is the
 one place that says when two values are equal and which comes first: `1` and `1.0` are one value, `true` and `1` are not.

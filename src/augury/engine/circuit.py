@@ -302,7 +302,7 @@ class Circuit:
             table.begin()
         self.tables.share = 1.0
         self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
-        self.knowledge.changes.settle()
+        self.knowledge.changes.commit()
         self.reported = {}
         self.journal = []
         self.tables.changed = {}

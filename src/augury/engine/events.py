@@ -14,7 +14,7 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
 from augury.storage.column import Coded, some
-from augury.storage.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
+from augury.storage.dictionary import content_hashes, mix_hashes, numbers_hashed, spellings_of
 from augury.storage.frame import View
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
@@ -248,7 +248,7 @@ class Events(Operator):
         numbers = self.numbers(rows).view(np.uint64)
         more = (numbers > 0) | (spelt > 0)
         if more.any():
-            hashes[more] = mixed(mixed(hashes[more], numbers[more]), spelt[more])
+            hashes[more] = mix_hashes(mix_hashes(hashes[more], numbers[more]), spelt[more])
         self._last = (rows, hashes)
         return hashes
 
@@ -317,9 +317,9 @@ class Events(Operator):
 
     def _content_keys(self, rows: RowIds) -> Array:
         """Hashes of all that makes events equal and written alike."""
-        keys = mixed(*self._hashes(rows))
+        keys = mix_hashes(*self._hashes(rows))
         for position in range(self.id_arity, self.arity):  # the rows of one event are not among its equals
-            keys = mixed(keys, self._column_hashes(position, rows)[0])
+            keys = mix_hashes(keys, self._column_hashes(position, rows)[0])
         return keys
 
     def _fixed(self, rows: RowIds) -> Array:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.properties import settling_delays
+from augury.algebra.properties import finality_delays
 from augury.compiled import Compiled, check_clock
 from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
@@ -432,7 +432,7 @@ class Session:
 
     def _final(self, one: TypeAnswers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
-        delays = settling_delays(self.program.plan)
+        delays = finality_delays(self.program.plan)
         if (
             until is None
             or over

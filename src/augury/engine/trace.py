@@ -13,7 +13,7 @@ from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.derive import Derived
 from augury.storage.column import distinct
-from augury.storage.grouping import spread
+from augury.storage.grouping import expand_ranges
 from augury.storage.table import END, Table
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Traces:
     def some(self, rows: RowIds) -> Traces:
         """The traces of some rows, in their order."""
         lengths = np.diff(self.offsets)[rows].astype(np.int64)
-        items = self.items[spread(self.offsets[rows].astype(np.int64), lengths)]
+        items = self.items[expand_ranges(self.offsets[rows].astype(np.int64), lengths)]
         return Traces(np.r_[0, np.cumsum(lengths)].astype(np.int32), items, self.pool)
 
 
@@ -202,7 +202,7 @@ def _traces(circuit: Circuit, events: Derived, rows: RowIds, groups: list[tuple[
     offsets = np.r_[0, np.cumsum(lengths)]
     items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
     for some, own, more in found:
-        items[spread(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
+        items[expand_ranges(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
@@ -247,7 +247,7 @@ class _IdNumbers:
         lengths = np.array([len(one) for one in names], np.int64)
         if (lengths == 1).all():
             return items[place], None
-        return items[spread((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
+        return items[expand_ranges((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
 
     def _place(self, id: str) -> int:
         assert self.pool is not None
@@ -289,7 +289,7 @@ class _IdNumbers:
         sizes = np.stack([np.ones(count, np.int64) if own is None else own for _, own in columns], axis=1)
         firsts = np.stack([np.cumsum(sizes[:, i]) - sizes[:, i] for i in range(width)], axis=1)
         firsts += np.r_[0, np.cumsum([len(items) for items, _ in columns])[:-1]]
-        items = np.concatenate([items for items, _ in columns])[spread(firsts.ravel(), sizes.ravel())]
+        items = np.concatenate([items for items, _ in columns])[expand_ranges(firsts.ravel(), sizes.ravel())]
         return _once(np.repeat(np.arange(count), sizes.sum(axis=1)), items, count)
 
 

@@ -270,7 +270,7 @@ def _as_text(rule: Explained) -> str:
     points = ", for point inputs" if found.horizon is not None and found.any_length is None else ""
     lines.append(f"  horizon   {horizon}{points}{longest}")
     lines.extend(f"            {m.operator} {m.side}: {m.text}" for m in found.memory)
-    lines.extend(f"  certain   {text}" for text in found.settles)
+    lines.extend(f"  certain   {text}" for text in found.certain_when)
     lines.append(f"  stratum   {rule.stratum.number}{', recursive' if rule.stratum.recursive else ''}")
     lines.extend(f"  shares    {text}" for text in rule.shares)
     for name, tree in (("plan", rule.tree), ("runs as", rule.runs)):
@@ -292,7 +292,7 @@ def _as_json(rule: Explained) -> dict[str, Any]:
         "horizon_any_length_us": found.any_length,
         "longest_us": found.longest,
         "memory": [{"operator": m.operator, "side": m.side, "keep_us": m.keep} for m in found.memory],
-        "certain": list(found.settles),
+        "certain": list(found.certain_when),
         "stratum": rule.stratum.number,
         "recursive": rule.stratum.recursive,
         "shares": list(rule.shares),

@@ -1,4 +1,4 @@
-"""Why a static atom holds: the reference's evaluator, over the facts that the engine holds, fetched as it asks for them."""
+"""Why a static atom holds: evaluates static calls over the facts that the engine holds, fetched on demand."""
 
 from __future__ import annotations
 

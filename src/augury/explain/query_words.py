@@ -20,8 +20,8 @@ from augury.algebra.graph_queries import (
     Use,
     bound_before,
     may_bind,
-    own,
     readings,
+    step_variables,
     uses,
 )
 from augury.core.clock import Timestamp, show_duration
@@ -90,7 +90,7 @@ def _window(query: GraphQuery) -> str:
 
 
 def _given(query: GraphQuery) -> str:
-    if not query.settles_late:
+    if not query.answers_late:
         return "with its last event"
     late = (
         "its window has passed" if isinstance(query.window, Tumbling) else "the window after its first event has passed"
@@ -132,7 +132,7 @@ def _step(query: GraphQuery, reading: StepSequence, number: int, step: SequenceS
     if step.repeats:
         between = "each directly after the one before" if step.between == "," else "each the next after the one before"
         words.append(f"once or more, {between}")
-        mine = [v for v in may_bind(step.item.operand, query) if v in own(reading, number, query).may]
+        mine = [v for v in may_bind(step.item.operand, query) if v in step_variables(reading, number, query).may]
         if mine:
             words.append(f"with {_variables(mine)} of its own")
     absent = tuple(Tree(f"absent between: {_operand(item.operand, query)}", kind="absent") for item in step.absent)

@@ -1,4 +1,4 @@
-"""How a program runs on Spark: its stages, by which key their events meet, and what is left out before."""
+"""How a program runs on Spark: its stages, their keys, and the filters that run before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What terms stand for, by a kernel over their keys: IRIs, texts, booleans, times, and numbers that are not too long.
+"""Classifies RDF terms with a kernel over their keys: IRIs, texts, booleans, times, and numbers that are not too long.
 
 A float is the one nearest to what is written: digits up to 2^53 and a power of ten up to 10^22 are floats themselves, so that
 their product, or quotient, is rounded once. All else is left to `lexical.py`.

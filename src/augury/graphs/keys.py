@@ -1,4 +1,4 @@
-"""Different strings of bytes, each with a number: one behind the other in one array, with a hash table over them.
+"""Interns byte strings: each distinct string has a number; the strings lie in one array with a hash table.
 
 Until kernels are compiled the table is a dict of Python's. Afterwards it is an array of buckets, which kernels write to as
 well, see `ntriples.py`.

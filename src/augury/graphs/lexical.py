@@ -1,4 +1,4 @@
-"""What literals stand for: numbers, booleans, times. Each is read from its lexical form, and written in one.
+"""Values of literals: numbers, booleans and times, parsed from their lexical form and printed in it.
 
 Numbers are Python's: an integer is an `int`, a decimal a `Decimal`, a float or double a `float`. A float has the precision of
 a double, as everywhere in Augury. A time without a zone is UTC.

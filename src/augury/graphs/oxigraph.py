@@ -1,4 +1,4 @@
-"""Terms of pyoxigraph, which parses all RDF that no kernel reads, as ours, and ours as its."""
+"""Converts terms to and from pyoxigraph, which parses all RDF that no kernel reads."""
 
 from __future__ import annotations
 

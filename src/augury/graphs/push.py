@@ -1,4 +1,4 @@
-"""Filters go as far down as they can: to the part of a join that binds all they look at.
+"""Pushes filters down to the part of a join that binds all their variables.
 
 Filter(Join(A, B), c)      is  Join(Filter(A, c), B)      where A certainly binds the variables of c
 Filter(LeftJoin(A, B), c)  is  LeftJoin(Filter(A, c), B)  likewise; so for Minus, Extend and Union

@@ -1,4 +1,4 @@
-"""A number for each different RDF term, and what the terms stand for, as columns.
+"""Interns RDF terms: each distinct term has a number; their values are columns.
 
 A term is kept as a *key*, the bytes by which it is told from others: `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<datatype>`
 (N-Triples without escapes; xsd:string is left out). Numbers of terms do not order. Terms are compared by the columns beside,

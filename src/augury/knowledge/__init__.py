@@ -1,1 +1,1 @@
-"""Knowledge: facts from programs, files, tables, databases and RDF, before any rule asks for them."""
+"""Knowledge: facts from programs, files, tables, databases and RDF, and static rules over them."""

@@ -16,7 +16,7 @@ from augury.core.model import Fact
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES
-from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
+from augury.knowledge.timeline import Statement, StatementTable, resolved_facts, statement, statement_tables
 from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import time_of
 from augury.sources.heading import FACT_ROLES
@@ -73,16 +73,16 @@ class Facts(Sequence[Fact]):
         return [table for table in self.statement_tables if table.predicate in self.changing]
 
     @cached_property
-    def settled(self) -> list[FactTable]:
+    def resolved(self) -> list[FactTable]:
         changing = dict.fromkeys(table.predicate for table in self.statements)
-        return self.tables + [settled(t for t in self.statements if t.predicate == p) for p in changing]
+        return self.tables + [resolved_facts(t for t in self.statements if t.predicate == p) for p in changing]
 
     def __iter__(self) -> Iterator[Fact]:
-        for table in self.settled:
+        for table in self.resolved:
             yield from table
 
     def __len__(self) -> int:
-        return sum(map(len, self.settled))
+        return sum(map(len, self.resolved))
 
     @cached_property
     def _listed(self) -> list[Fact]:

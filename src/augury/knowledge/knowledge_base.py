@@ -85,7 +85,7 @@ class Knowledge:
             self.load(table.facts)
         else:
             self.changes.apply(table)
-            self.changes.settle()
+            self.changes.commit()
 
     def relation(self, name: str, arity: int) -> FactRelation:
         result = self.relations.get((name, arity))

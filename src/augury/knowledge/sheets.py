@@ -1,4 +1,4 @@
-"""Sheets of facts: read column by column, or row by row to find what is wrong."""
+"""Sheets of facts: read column by column; row by row only to locate errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,11 @@ def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> StatementTa
     """The facts of a sheet, column by column. What is wrong with a cell is a DataError that does not say where."""
     heading = checked(name, sheet, plan)
     columns = tuple(sheet[h].column(attribute, plan.prefixes) for h, attribute in heading.args)
-    since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
+    since, until, op = (
+        heading.column_for("time", "valid_from"),
+        heading.column_for("valid_to"),
+        heading.column_for("op"),
+    )
     starts = _bounds(sheet[since], clock, ALWAYS) if since else None
     ends = _bounds(sheet[until], clock, EVER) if until else None
     if starts is not None and ends is not None and (starts >= ends).any():
@@ -120,7 +124,11 @@ def one_by_one(
 
 
 def _statement(heading: FactHeading, sheet: Sheet, row: int, plan: Plan, clock: Clock) -> Statement:
-    since, until, op = heading.said("time", "valid_from"), heading.said("valid_to"), heading.said("op")
+    since, until, op = (
+        heading.column_for("time", "valid_from"),
+        heading.column_for("valid_to"),
+        heading.column_for("op"),
+    )
     values = tuple(sheet.value(h, row, attribute, plan.prefixes) for h, attribute in heading.args)
     bounds = [None if key is None else time_of(sheet.cell(key, row, clock), key, clock) for key in (since, until)]
     return statement(heading.name, values, sheet.cell(op, row) if op else None, bounds[0], bounds[1])

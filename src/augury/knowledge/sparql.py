@@ -1,4 +1,4 @@
-"""`sparql("SELECT …", X, Y)`: what plain conditions cannot say of a graph, asked once, as facts."""
+"""`sparql("SELECT …", X, Y)`: a SPARQL query over the graphs, evaluated once; its answers are facts."""
 
 from __future__ import annotations
 

@@ -147,8 +147,8 @@ def fact_key(args: tuple[Value, ...]) -> Hashable:
     return tuple(a if type(a) in (int, str, float) else order_key(a) for a in args)
 
 
-def settled(tables: Iterable[StatementTable]) -> FactTable:
-    """What the statements about one predicate come to."""
+def resolved_facts(tables: Iterable[StatementTable]) -> FactTable:
+    """The facts that the statements about one predicate leave valid, with their intervals."""
     tables = list(tables)
     result = tables_of(timeline(s for table in tables for s in table))
     name, arity = tables[0].predicate

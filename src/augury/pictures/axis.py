@@ -1,4 +1,4 @@
-"""Where the marks of a time axis stand, and what they say.
+"""The ticks of a time axis: positions and labels.
 
 12:00   12:30   13:00                    two lines: the finer one at every mark, the coarser one where it changes
 1 Jul 2026

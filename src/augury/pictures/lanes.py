@@ -1,4 +1,4 @@
-"""What a timeline shows: lanes of events as columns, so that a million of them is no matter, and what each was made of."""
+"""The lanes of a timeline: events as columns, so that a million of them fit, and the parts of each event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which row of a lane each mark stands in, and where its label goes, so that nothing lies over anything else."""
+"""Packs marks and labels into the rows of a lane without overlaps."""
 
 from __future__ import annotations
 

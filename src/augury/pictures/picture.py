@@ -1,4 +1,4 @@
-"""A picture: a file, or what a notebook shows."""
+"""A picture: saved as a file, or shown in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What matplotlib draws, as a picture of ours: the same letters, the same colours, light and dark."""
+"""Pictures drawn by matplotlib, with the fonts and colours of timelines, light and dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a circuit holds, as the lanes of a timeline."""
+"""The events that a circuit holds, as lanes of a timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of a scene: what people ask for, as a picture."""
+"""Draws the timeline of a scene with the options that users give."""
 
 from __future__ import annotations
 

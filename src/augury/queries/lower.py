@@ -34,8 +34,8 @@ from augury.algebra.graph_queries import (
     Tumbling,
     Use,
     may_bind,
-    own,
     readings,
+    step_variables,
     surely_binds,
 )
 from augury.algebra.nodes import (
@@ -417,7 +417,7 @@ class _Lowering:
         item, found = self.query.rows.item, dict[str, Expr]()
         if item is not None:
             place, each = iterations[item]
-            for v in sorted(own(reading, place, self.query).may):
+            for v in sorted(step_variables(reading, place, self.query).may):
                 results.append(RunResult(f"#all {v}", place, Aggregate("list", (each[v],))))
                 found[f"#all {v}"] = Var(f"#all {v}")
         return found

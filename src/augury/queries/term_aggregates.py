@@ -1,4 +1,4 @@
-"""The aggregates of SPARQL over RDF terms, given as their keys in the order of the iterations."""
+"""The aggregates of SPARQL over RDF terms; terms are passed as keys, in the order of the iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of rules that stand for queries: of RDF terms, given as their keys, and of whole columns of them."""
+"""Functions over RDF terms for lowered queries: terms are passed as keys, one by one or in columns."""
 
 from __future__ import annotations
 

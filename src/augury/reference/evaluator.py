@@ -1,4 +1,4 @@
-"""The meaning of a program: all events that a history entails, stratum by stratum, recursion in the order of time."""
+"""Evaluates a program over a history, stratum by stratum; recursion in time order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history told item by item: how the answer changes."""
+"""Replays a history item by item: how the answer changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.properties import query_delay, settling_delays
+from augury.algebra.properties import finality_delays, query_delay
 from augury.core.clock import Clock
 from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.core.standing import Gate
@@ -18,7 +18,7 @@ from augury.semantics.rdf_by_rdflib import TermTriple
 
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
     """For what queries derive, how long it may still change once it is given: it waits for what they read."""
-    result = settling_delays(plan)
+    result = finality_delays(plan)
     own: dict[Predicate, int] = {}
     for query in plan.graph_queries:
         own[query.predicate] = max(own.get(query.predicate, 0), query_delay(query))
@@ -49,9 +49,9 @@ def replay(
     shown: dict[str, Event] = {}
     facts, gate = list(facts), Gate(lateness)
 
-    delays = {**settling_delays(plan), **_own_delays(plan)}
+    delays = {**finality_delays(plan), **_own_delays(plan)}
 
-    def settled(model: ExplainedModel, finality: Finality | None) -> list[Event]:
+    def final_events(model: ExplainedModel, finality: Finality | None) -> list[Event]:
         """The events that no other match, and no answer of a query, may still take the place of."""
         if finality is None:
             return model.events
@@ -71,7 +71,7 @@ def replay(
         show(evaluate(plan, so_far, clock, facts, frontier, None, retention, graphs, observe), finality)
 
     def show(model: ExplainedModel, finality: Finality | None = None) -> None:
-        now = {e.id: e for e in settled(model, finality)}
+        now = {e.id: e for e in final_events(model, finality)}
         changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
         changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)
         shown.clear()

@@ -28,8 +28,8 @@ from augury.algebra.graph_queries import (
     StepSequence,
     Tumbling,
     Use,
-    own,
     readings,
+    step_variables,
 )
 from augury.core.clock import Clock, Timestamp
 from augury.core.errors import DataError
@@ -355,7 +355,7 @@ def _iterations(query: GraphQuery, reading: StepSequence, match: QueryMatch, ite
 def _own(query: GraphQuery, reading: StepSequence, item: int | None) -> frozenset[str]:
     """The variables that may be each iteration's own."""
     numbers = [n for n, step in enumerate(reading.steps) if step.number == item]
-    return own(reading, numbers[0], query).may if numbers else frozenset()
+    return step_variables(reading, numbers[0], query).may if numbers else frozenset()
 
 
 def _constructed(construct: Construct, rows: list[Solution]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What stands between the body of a rule and its head: collecting, conditions on groups, rankings (SEMANTICS 3, 11)."""
+"""The steps between the body of a rule and its head: collects, conditions on groups, rankings (SEMANTICS 3, 11)."""
 
 from __future__ import annotations
 

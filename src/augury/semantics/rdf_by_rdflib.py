@@ -1,4 +1,4 @@
-"""RDF and SPARQL for the reference evaluator, by rdflib: slow, and made by others, so that it is a judge of ours.
+"""RDF and SPARQL for the reference evaluator, by rdflib: slow, and independent of our own implementation.
 
 Terms are those of rdflib, with literals as they are written. A blank node is named `label.id` by the event that it is of.
 """

@@ -1,4 +1,4 @@
-"""Where rdflib does not keep to SPARQL 1.1, and a judge must: arithmetic and comparison.
+"""Corrections of rdflib where it differs from SPARQL 1.1: arithmetic and comparison.
 
 rdflib multiplies integers to a decimal, orders literals of any types, and takes IN for sameness of terms.
 """

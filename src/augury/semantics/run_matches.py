@@ -1,4 +1,4 @@
-"""Runs (SEMANTICS 10), straight from the text: every way to give events to the parts is tried, one event at a time."""
+"""Runs (SEMANTICS 10), directly from the text: tries every assignment of events to parts, one event at a time."""
 
 from __future__ import annotations
 

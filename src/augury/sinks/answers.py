@@ -117,7 +117,7 @@ class AnswerChunk:
     pieces: list[AnswerPiece]
     mixing: Array | None
 
-    def mixed(self, arrays: list[Any]) -> Any:
+    def interleaved(self, arrays: list[Any]) -> Any:
         """An array for each piece as one, in the order of answers."""
         whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
         return whole if self.mixing is None else whole.take(pa.array(self.mixing))
@@ -274,7 +274,7 @@ def _mixing(which: Array) -> Array:
 
 def _batch(chunk: AnswerChunk, schema: Any, layout: list[_Place]) -> Any:
     attributes = {name: (shape, places) for name, shape, places in layout}
-    arrays = [chunk.mixed([_array(piece, f, attributes) for piece in chunk.pieces]) for f in schema]
+    arrays = [chunk.interleaved([_array(piece, f, attributes) for piece in chunk.pieces]) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

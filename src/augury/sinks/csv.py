@@ -20,7 +20,7 @@ def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
     header = [*(["op"] if answers.changes else []), "type", *(name for name, _ in places), "start", "end", "id"]
     yield (",".join(_cell(name) for name in [*header, *(["trace"] if trace else [])]) + "\n").encode()
     for chunk in answers.chunks(trace=trace):
-        yield data_of(chunk.mixed([_lines(piece, places, answers) for piece in chunk.pieces]))
+        yield data_of(chunk.interleaved([_lines(piece, places, answers) for piece in chunk.pieces]))
 
 
 def _lines(piece: AnswerPiece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> Any:

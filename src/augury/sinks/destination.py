@@ -1,4 +1,4 @@
-"""Where an output goes: a plain file appears once it is whole; a device, a pipe or standard output is written to."""
+"""Output destinations: a plain file appears when it is complete; a device, a pipe or standard output is written directly."""
 
 from __future__ import annotations
 

@@ -58,7 +58,9 @@ def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
     """The answers as bytes, some lines at a time."""
     names = {type: named(answers.plan, type) for type in answers.plan.outputs}
     for chunk in answers.chunks(trace=trace):
-        yield data_of(chunk.mixed([_lines(piece, names[piece.part.type], answers.clock) for piece in chunk.pieces]))
+        yield data_of(
+            chunk.interleaved([_lines(piece, names[piece.part.type], answers.clock) for piece in chunk.pieces])
+        )
 
 
 def _lines(piece: AnswerPiece, names: dict[str, int], clock: Clock) -> Any:

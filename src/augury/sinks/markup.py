@@ -1,4 +1,4 @@
-"""What a notebook shows: tables, trees and texts as HTML, without scripts and without styles of its own page.
+"""HTML for notebooks: tables, trees and texts, without scripts and without styles of its own page.
 
 Colours are half transparent, so that they stand on light pages and on dark ones.
 """

@@ -1,4 +1,4 @@
-"""What the attributes of derived events are called."""
+"""The attribute names of derived events."""
 
 from __future__ import annotations
 

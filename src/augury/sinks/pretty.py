@@ -1,4 +1,4 @@
-"""A table to read: on a terminal it is as wide as that is."""
+"""A table for people to read, as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def lines(answers: Answers, width: int | None = None, trace: bool = True) -> Ite
     traces: list[tuple[list[str], int]] = []
     for chunk in answers.chunks(trace=trace):
         columns = [_cells(piece, answers) for piece in chunk.pieces]
-        signs, *texts = (chunk.mixed([c[k] for c in columns]).to_pylist() for k in range(4))
+        signs, *texts = (chunk.interleaved([c[k] for c in columns]).to_pylist() for k in range(4))
         rows += zip(signs, *texts[:2], map(_cell, texts[2]), strict=True)
         if trace:
-            ids, counts = (chunk.mixed([c[k] for c in columns]).to_pylist() for k in (4, 5))
+            ids, counts = (chunk.interleaved([c[k] for c in columns]).to_pylist() for k in (4, 5))
             traces += zip([[_cell(id) for id in some] for some in ids], counts, strict=True)
     header = ("", "start", "end", "event")
     first = 0 if answers.changes else 1

@@ -21,7 +21,7 @@ def lines(answers: Answers) -> Iterator[bytes]:
     yield f'{{"head": {head}, "results": {{"bindings": [\n'.encode()
     first = True
     for chunk in answers.chunks(trace=False):
-        rows = chunk.mixed([_rows(piece, places, answers) for piece in chunk.pieces]).to_pylist()
+        rows = chunk.interleaved([_rows(piece, places, answers) for piece in chunk.pieces]).to_pylist()
         text = ",\n".join(rows)
         yield (text if first else f",\n{text}").encode() if text else b""
         first = first and not rows

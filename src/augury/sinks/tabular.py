@@ -1,4 +1,4 @@
-"""What all answers can be taken as: Arrow, pandas and Polars tables."""
+"""Base class of answers: export as Arrow, pandas and Polars tables."""
 
 from __future__ import annotations
 

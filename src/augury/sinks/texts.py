@@ -1,4 +1,4 @@
-"""Columns as text, column by column: each text is byte for byte what Python writes for the value."""
+"""Converts columns to text; each text is byte for byte what Python prints for the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the language as columns, and as Arrow has them.
+"""Columns of values of the language, and their conversion to Arrow.
 
 A column of answers has one *shape*: the Arrow type that all its values fit in. Integers and floats fit in doubles, strings
 and IRIs in strings; lists and nested terms have the shapes of what is inside. Values that fit in nothing are JSON text.

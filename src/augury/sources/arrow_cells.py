@@ -16,7 +16,7 @@ from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import (
     value_of,
 )
-from augury.storage.column import Coded, Column, column_of, spread, values_of
+from augury.storage.column import Coded, Column, column_by_index, column_of, values_of
 
 
 def is_text(kind: Any) -> bool:
@@ -264,7 +264,7 @@ def encoded(array: Any) -> tuple[list[Any], Array]:
 
 def _spread(array: Any) -> Column:
     values, index = encoded(array)
-    return spread(index, values)
+    return column_by_index(index, values)
 
 
 def _dictionary(array: Any) -> Column:
@@ -274,7 +274,7 @@ def _dictionary(array: Any) -> Column:
     result = array.unify_dictionaries().combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(result, pa.ChunkedArray):
         return arrow_column(array.cast(array.type.value_type))
-    return spread(_numbers_of(result.indices.cast(pa.int64()), -1), _listed(result.dictionary))
+    return column_by_index(_numbers_of(result.indices.cast(pa.int64()), -1), _listed(result.dictionary))
 
 
 def _floats(array: Any) -> Column:

@@ -1,4 +1,4 @@
-"""How much is read of a source, and for how long: what it unpacks to, how long a line is, and how much memory is left."""
+"""Limits while a source is read: unpacked size, length of a line, memory and time."""
 
 from __future__ import annotations
 

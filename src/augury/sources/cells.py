@@ -1,4 +1,4 @@
-"""The cells of a column as they were read: of Arrow, of text or of Python; and the column of values that they are.
+"""Cells of a column before conversion (Arrow, text or Python), and their conversion to a column of values.
 
 Each kind of cells has a way for the whole column, and one for a single cell (`value`), which also says what is wrong with
 it. The way for columns gives the same values, or raises a DataError without a place: then the rows are read one by one.
@@ -30,7 +30,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
-from augury.storage.column import Column, coded, spread, values_of
+from augury.storage.column import Column, coded, column_by_index, values_of
 
 MISSING = MIN_INT  # the time of a row that says none
 
@@ -173,4 +173,4 @@ def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column
     result = coded(column)
     if attribute.type == "string" and set(map(type, result.values)) <= {str, type(None)}:
         return column
-    return spread(result.index, [convert(v, attribute, prefixes) for v in result.values])
+    return column_by_index(result.index, [convert(v, attribute, prefixes) for v in result.values])

@@ -1,4 +1,4 @@
-"""CSV as people have it: `,`, `;` or tab between cells, quotes, line breaks inside them, with or without a header."""
+"""CSV in its usual variants: `,`, `;` or tab between cells, quotes, line breaks inside them, with or without a header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, folders, patterns and standard input, by what their names say. A format is one row of `FORMATS`, at the end."""
+"""Files, folders, glob patterns and standard input; the name selects the format. A format is one row of `FORMATS`, at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column of a table is what: arguments by name or in order, and what is said of an event or a fact.
+"""The role of each column of a table: arguments by name or in order, time, id, op and type.
 
 place,level,time,id   with `event smoke(place: string, level: int).`   →   arguments place and level, time, id
 """
@@ -133,18 +133,18 @@ class EventHeading:
     def check_type(self, plan: Plan) -> None:
         """Refuses a table of one type whose rows name types of their own: both cannot be meant."""
         column = self.names.type
-        if self.type is not None and column in self.columns and column not in self.own(self.type, plan):
+        if self.type is not None and column in self.columns and column not in self.own_columns(self.type, plan):
             raise DataError(
                 f"has a column `{column}`, but all its events are to be `{self.type}`",
                 self.place,
                 f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`",
             )
 
-    def own(self, type: str, plan: Plan) -> set[str]:
+    def own_columns(self, type: str, plan: Plan) -> set[str]:
         """The attributes of a declared type: no column of such a name says anything else of its events."""
         return {self.names.column(type, a.name) for a in plan.declared.get(type, ())}
 
-    def said(self, role: str, own: Iterable[str] = ()) -> str | None:
+    def column_for(self, role: str, own: Iterable[str] = ()) -> str | None:
         """The column that says something of the events."""
         name: str = getattr(self.names, role)
         return name if name in self.columns and name not in own else None
@@ -200,18 +200,18 @@ class FactHeading:
         declared = self.plan.static.get(self.name)
         return [(h, None) for h in self.data] if declared is None else [(a.name, a) for a in declared]
 
-    def said(self, *roles: str) -> str | None:
+    def column_for(self, *roles: str) -> str | None:
         """The column that says something of the facts."""
         return next((k for k in roles if k in self.columns and k in self._aside), None)
 
     @property
     def used(self) -> list[str]:
-        return [h for h, _ in self.args] + [k for k in FACT_ROLES if self.said(k)]
+        return [h for h, _ in self.args] + [k for k in FACT_ROLES if self.column_for(k)]
 
     def check(self) -> None:
         """Refuses columns that stand twice, that are missing, or too many for what the program asks."""
         no_columns_twice(self.columns, self.place)
-        if self.said("time") and self.said("valid_from"):
+        if self.column_for("time") and self.column_for("valid_from"):
             raise DataError("has both `time` and `valid_from`", self.place, "they mean the same: keep one of them")
         declared = self.plan.static.get(self.name)
         missing = next((a.name for a in declared or () if a.name not in self.columns), None)
@@ -226,7 +226,7 @@ class FactHeading:
             return
         expected, columns = " or ".join(map(str, asked)), counted(len(self.data), "column")
         shown = f"{columns} ({', '.join(self.data)})" if self.data else columns
-        extra = [k for k in ("op", "time") if self.said(k)]
+        extra = [k for k in ("op", "time") if self.column_for(k)]
         hint = ""
         if len(self.data) > asked[0]:
             hint = f"declare those that are meant: `static {self.name}({', '.join(self.data[: asked[0]])}).`"

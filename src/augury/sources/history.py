@@ -1,4 +1,4 @@
-"""What has been said: events by type, column by column, and revocations."""
+"""A history: events by type, in columns, and revocations."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class History:
                 result.unknown[name] = result.unknown.get(name, 0) + count
             for type, batch in part.batches.items():
                 batches.setdefault(type, []).append(batch)
-        result.batches = {type: together(some) for type, some in batches.items()}
+        result.batches = {type: concat_batches(some) for type, some in batches.items()}
         return result
 
 
@@ -171,7 +171,7 @@ def _batch(events: list[Event], rows: RowIds) -> Batch:
     return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known, rows=rows)
 
 
-def together(batches: list[Batch]) -> Batch:
+def concat_batches(batches: list[Batch]) -> Batch:
     """Batches of one type, one after the other."""
     if len(batches) == 1:
         return batches[0]

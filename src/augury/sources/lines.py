@@ -1,4 +1,4 @@
-"""JSON lines of one shape, which are alike but for their values: these are found without making objects.
+"""JSON lines that differ only in their values: a kernel extracts the values without creating objects.
 
 {"type": "wind", "args": ["l1", 12.5], "time": 3}      the literals {"type": "  ", "args": ["  ",  ], "time":  }
 {"type": "wind", "args": ["l2", 13.5], "time": 4}      and between them the values of a text, a text, a float and an int

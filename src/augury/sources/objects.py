@@ -174,8 +174,8 @@ class ObjectHeading(EventHeading):
 
     width: int | None = None
 
-    def own(self, type: str, plan: Plan) -> set[str]:
-        return super().own(type, plan) if self.width is None else set()
+    def own_columns(self, type: str, plan: Plan) -> set[str]:
+        return super().own_columns(type, plan) if self.width is None else set()
 
     def args(self, type: str, plan: Plan) -> list[tuple[str, Attribute | None]]:
         attributes = plan.declared.get(type)

@@ -1,4 +1,4 @@
-"""What is wrong with rows of input: it stops the run, or the rows are left out and counted."""
+"""Errors in rows of input: they stop the run, or the rows are skipped and counted."""
 
 from __future__ import annotations
 

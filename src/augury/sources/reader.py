@@ -1,4 +1,4 @@
-"""The one way in: sheets and objects, from wherever they come, as a history of events in columns.
+"""Reads sheets and objects from any source into a history of events in columns.
 
 A part is read column by column; only where that fails are its rows looked at one by one, to name what is wrong with each.
 """
@@ -317,7 +317,7 @@ class Reader:
     def _used(self, sheet: Sheet, heading: EventHeading) -> Iterable[str]:
         if heading.type is None:
             return sheet.names
-        said = [name for role in ("start", "end", "time", "id", "op", "known") if (name := heading.said(role))]
+        said = [name for role in ("start", "end", "time", "id", "op", "known") if (name := heading.column_for(role))]
         try:
             return [*(name for name, _ in heading.args(heading.type, self.plan)), *said]
         except DataError as error:
@@ -340,7 +340,7 @@ class Reader:
                 continue
             if name is None:
                 raise Irregular
-            own = heading.own(name, self.plan)
+            own = heading.own_columns(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
             graphs = self.graphs if self._has_graphs(name) else None
@@ -387,7 +387,7 @@ class Reader:
         if ops is None or not any(op not in (None, "insert") for op in ops):
             return None
         names = heading.names
-        attributes = [set() if name is None else heading.own(name, self.plan) for name in types]
+        attributes = [set() if name is None else heading.own_columns(name, self.plan) for name in types]
         own = [names.op in some for some in attributes]
         left = np.ones(len(ops), bool)
         for row, op in enumerate(ops):
@@ -418,13 +418,13 @@ class Reader:
                 found = f"has {brief(type)}" if names.type in item else "is empty"
                 raise DataError("an event has a type", hint=f"the column `{names.type}` {found}")
             type = ""
-        if item.get(names.op, "insert") == "insert" or names.op in heading.own(type, self.plan):
+        if item.get(names.op, "insert") == "insert" or names.op in heading.own_columns(type, self.plan):
             args = heading.args(type, self.plan)
             values = [sheet.value(column, row, attribute, self.plan.prefixes) for column, attribute in args]
             item = {
                 k: v
                 for k, v in item.items()
-                if k not in heading.own(type, self.plan) or k in (names.time, names.start, names.end)
+                if k not in heading.own_columns(type, self.plan) or k in (names.time, names.start, names.end)
             }
             item["args"] = values
         return item_from(item, self.plan, clock, names)

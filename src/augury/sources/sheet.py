@@ -1,4 +1,4 @@
-"""What a format gives, part by part: a sheet has rows under a header, `Items` are objects, one a line.
+"""The output of a format, part by part: a sheet has rows under a header, `Items` are objects, one per line.
 
 Both know where each row was found, so that what is wrong with one can be named, and which lines are no rows at all.
 """

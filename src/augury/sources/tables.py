@@ -1,4 +1,4 @@
-"""Tables of Python: what has the Arrow C stream interface, such as Polars, DuckDB, pyarrow and pandas."""
+"""Python tables: everything with the Arrow C stream interface, such as Polars, DuckDB, pyarrow and pandas."""
 
 from __future__ import annotations
 

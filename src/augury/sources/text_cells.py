@@ -1,4 +1,4 @@
-"""Cells of text, of the kind that the columns are declared to be, or that all of their cells are."""
+"""Text cells; the type of a column is its declared one, or the one that all of its cells have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from augury.sources.types import (
     from_text,
     read_as,
 )
-from augury.storage.column import Coded, Column, spread, values_of
+from augury.storage.column import Coded, Column, column_by_index, values_of
 
 
 class TextCells(ArrayCells):
@@ -55,7 +55,7 @@ class TextCells(ArrayCells):
         if result is not None:
             return result
         texts, index = encoded(self.array)
-        return spread(index, [from_text(text, attribute, prefixes) for text in texts])
+        return column_by_index(index, [from_text(text, attribute, prefixes) for text in texts])
 
     def times(self, clock: Clock) -> Times:
         result = text_times(self.array, clock)
@@ -79,7 +79,7 @@ def text_column(cells: Any, kind: str) -> Column:
         if result is not None:
             return result
     texts, index = encoded(cells)
-    return Coded(texts, index) if kind == "string" else spread(index, list(map(read_as(kind), texts)))
+    return Coded(texts, index) if kind == "string" else column_by_index(index, list(map(read_as(kind), texts)))
 
 
 def kind_of_text(arrays: Sequence[Any]) -> str:

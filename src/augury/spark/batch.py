@@ -1,4 +1,4 @@
-"""History on Spark: for each stage one shuffle by its key, then a circuit a partition."""
+"""Batch on Spark: for each stage one shuffle by its key, then one circuit per partition."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Detections(Outputs):
         self.until = None if until is None else pipeline.inputs_clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
-        return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=False)
+        return self.pipeline.answers(self.all_rows((self.known(type),)), type, changes=False)
 
     @cached_property
     def events(self) -> DataFrame:
         """All answers in one DataFrame: type, arguments as JSON, start, end, id, trace."""
-        return self.pipeline.as_json(self.mixed(self.pipeline.plan.outputs), changes=False)
+        return self.pipeline.as_json(self.all_rows(self.pipeline.plan.outputs), changes=False)
 
     @cached_property
     def wide(self) -> DataFrame:
         """All answers in one DataFrame, in one pass: type, a column for each attribute name, start, end, id, trace."""
-        return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=False)
+        return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=False)
 
     @property
     def counts(self) -> Counts:
@@ -50,7 +50,7 @@ class Detections(Outputs):
 
     @property
     def errors(self) -> DataFrame:
-        return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+        return self.pipeline.errors(self.all_rows(self.pipeline.plan.outputs))
 
     @cached_property
     def partitions(self) -> int:
@@ -58,7 +58,7 @@ class Detections(Outputs):
 
     # Stages
 
-    def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
+    def all_rows(self, outputs: tuple[str, ...]) -> DataFrame:
         """The answers of some types, in the layout."""
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
@@ -137,7 +137,7 @@ class Detections(Outputs):
     def _inputs(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""
         pipeline = self.pipeline
-        events = [self._standing(e) for e in pipeline.events(spread.plan, stage, pipeline.own(spread, stage))]
+        events = [self._standing(e) for e in pipeline.events(spread.plan, stage, pipeline.own_types(spread, stage))]
         if before is None:
             points = [] if pipeline.points else ["start"]
             chosen = [

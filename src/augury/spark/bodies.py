@@ -1,4 +1,4 @@
-"""The body of a static rule as joins: each condition joins, filters or removes rows, and a column is what a variable is."""
+"""The body of a static rule as joins: each condition joins, filters or removes rows; each variable is a column."""
 
 from __future__ import annotations
 

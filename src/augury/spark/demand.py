@@ -1,4 +1,4 @@
-"""Static rules that answer what is asked for, not all there is: magic sets.
+"""Magic sets: static rules that compute only the answers that calls ask for.
 
     reach(X, Y) :- linked(X, Y).
     reach(X, Z) :- linked(X, Y), reach(Y, Z).        asked for with X bound, becomes

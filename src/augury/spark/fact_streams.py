@@ -56,11 +56,11 @@ def _columns(name: str, frame: DataFrame, plan: Plan) -> tuple[list[str], str]:
     heading = FactHeading(name, tuple(frame.columns), plan)
     heading.check()
     own = [column for column, _ in heading.args]
-    if heading.said("valid_to"):
+    if heading.column_for("valid_to"):
         raise DataError(
             f"the stream of facts `{name}` has `valid_to`", hint="say when a fact ends with a row whose op is retract"
         )
-    time = heading.said("valid_from", "time")
+    time = heading.column_for("valid_from", "time")
     if time is None:
         raise DataError(
             f"the stream of facts `{name}` says no times",

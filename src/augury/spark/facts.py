@@ -116,7 +116,7 @@ def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
 def _aside(name: str, frame: DataFrame, plan: Plan) -> list[str]:
     """The columns that say when a fact holds."""
     heading = FactHeading(name, tuple(frame.columns), plan)
-    return [c for c in frame.columns if c not in heading.data and heading.said(c)]
+    return [c for c in frame.columns if c not in heading.data and heading.column_for(c)]
 
 
 def _fetched(

@@ -1,4 +1,4 @@
-"""What Spark raises, as errors that say what a user can do something about."""
+"""Translates exceptions of Spark into errors with a hint for the user."""
 
 from __future__ import annotations
 

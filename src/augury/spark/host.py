@@ -1,4 +1,4 @@
-"""What runs in a Spark worker: the circuit of a stage, fed with Arrow tables, answering with Arrow tables."""
+"""Runs the circuit of a stage in a Spark worker: Arrow tables in, Arrow tables out."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class EventFrame:
         """Whether a column is there and says something of events, other than an attribute."""
         return name in self.fields and (not self.parts or any(not part.owns(name) for part in self.parts))
 
-    def said(self, name: str) -> Column | None:
+    def column_for(self, name: str) -> Column | None:
         """What a column says of events; nothing of those that have an attribute of this name."""
         if not self.has(name):
             return None
@@ -474,7 +474,7 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
             )
     columns = [code.alias("type"), *([] if reading.points else [row.start.alias("start")]), end.alias("end")]
     if reading.ids:
-        id = source.said(names.id)
+        id = source.column_for(names.id)
         columns.append(
             (F.lit(None) if id is None else F.nullif(id.cast("string"), F.lit(""))).cast("string").alias("id")
         )
@@ -523,7 +523,7 @@ def _row(source: EventFrame, reading: InputReading) -> _Row:
     read |= {c: F.col(f"`{name}`") for c, name in texts.items()}
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
-    revokes, op, id = F.lit(False), source.said(names.op), source.said(names.id)
+    revokes, op, id = F.lit(False), source.column_for(names.op), source.column_for(names.id)
     if op is not None:
         if id is None:
             raise DataError(

@@ -1,4 +1,4 @@
-"""What `augury run` does on Spark: files in, one pass, and the answers as the other engines give them."""
+"""`augury run` on Spark: reads files, makes one pass, and returns answers in the form of the other engines."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ class SparkJob(FileRun):
             self.detections = Detections(self.pipeline, until)
 
     @cached_property
-    def mixed(self) -> DataFrame:
+    def all_rows(self) -> DataFrame:
         """All answers in the layout, and what could not be computed."""
-        return self.detections.mixed(self.pipeline.plan.outputs)
+        return self.detections.all_rows(self.pipeline.plan.outputs)
 
     def evaluate(self) -> SparkAnswers:
         """All answers, fetched."""
         with user_errors(self.places):
-            result = fetched(self.mixed.toArrow(), self.pipeline.layout)
+            result = fetched(self.all_rows.toArrow(), self.pipeline.layout)
             self._skip()
         return result
 
@@ -111,7 +111,7 @@ class SparkJob(FileRun):
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
         outputs = self.pipeline.plan.outputs
         with user_errors(self.places):
-            mixed = self.mixed.cache()
+            mixed = self.all_rows.cache()
             try:
                 for type in outputs:
                     folder = destination if len(outputs) == 1 else f"{destination.rstrip('/')}/{type}"

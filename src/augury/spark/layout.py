@@ -162,7 +162,7 @@ class _KindScope:
         self.bound |= {name: [aggregate] for name, aggregate in rule.totals.items()}
         if rule.top is not None and rule.top.place is not None:
             self.vars[rule.top.place] = "int"
-        where = [c for n in everywhere for c in conditions(n)] + list(rule.beside)
+        where = [c for n in everywhere for c in conditions(n)] + list(rule.outer_conditions)
         for condition in where:
             match condition:
                 case Holds():

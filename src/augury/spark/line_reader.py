@@ -1,4 +1,4 @@
-"""What runs in a worker to read text: the lines of a file, as Spark gives them, through the one reader of files.
+"""Reads text in a Spark worker: the lines of a file go through the same reader as local files.
 
 A task has the lines of some parts of files, in order. Those of one part are a stream of bytes for the reader of the
 format (`sources/csv.py`, `sources/jsonl.py`), whose events leave as columns, and whose problems as rows that say them.

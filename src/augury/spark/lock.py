@@ -1,4 +1,4 @@
-"""A checkpoint is for one run at a time."""
+"""A lock on a checkpoint: one run at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What batch and streaming have in common: DataFrames in the layout of the program, stages, and answers by type."""
+"""The part that batch and streams share: DataFrames in the layout of the program, stages, answers by type."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class Pipeline:
         """The columns of arguments that a stage is given."""
         return tuple(sorted({slot for type in stage.reads for slot in self.layout.slots[type]}))
 
-    def own(self, spread: Stages, stage: Stage) -> list[Predicate]:
+    def own_types(self, spread: Stages, stage: Stage) -> list[Predicate]:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
         derived = spread.plan.derived
         first: dict[Predicate, int] = {}

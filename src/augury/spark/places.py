@@ -1,4 +1,4 @@
-"""Where in a file something is wrong. Spark finds that a row is; the one reader of files says which, and in which words.
+"""Locates errors in files. Spark finds that a row is wrong; the local reader finds which row and words the message.
 
 A file of this machine is read again by the driver, up to the row. Of one elsewhere, its path and the row are shown.
 """

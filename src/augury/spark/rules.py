@@ -181,7 +181,7 @@ class _Growing:
 
     def new(self, frame: DataFrame) -> tuple[DataFrame, int]:
         """Those rows that are not known yet."""
-        return _settled(frame.subtract(self.known.frame), few=self.counts[-1] <= _FEW)
+        return _materialised(frame.subtract(self.known.frame), few=self.counts[-1] <= _FEW)
 
     def add(self, frame: DataFrame, count: int) -> None:
         self.last = frame
@@ -194,7 +194,7 @@ class _Growing:
             )
         if len(self.parts) > _PARTS:
             few, frame = sum(self.counts) <= _FEW, self.known.frame
-            self.parts = [_settled(frame if few else frame.hint("rebalance"), few)[0]]
+            self.parts = [_materialised(frame if few else frame.hint("rebalance"), few)[0]]
 
 
 @dataclass
@@ -278,7 +278,7 @@ class _Evaluation:
             steps[predicate] = found[:1] if predicate in closures else found
             first = self._exits(predicate, [c for c in clauses if id(c) not in inner])
             few = edge is not None or predicate not in closures
-            frame, count = _settled(first, few)
+            frame, count = _materialised(first, few)
             grown[predicate] = _Growing(self.kinds[predicate], [frame], frame, [count])
 
         def read(place: int, call: Predicate, new: int) -> FactFrame:
@@ -326,11 +326,11 @@ class _Strides:
         size = ins.join(outs, meet).agg(F.sum(F.col("ins") * F.col("outs"))).collect()[0][0] or 0
         if 0 < size <= _WIDEST * total:
             twice = left.join(right, meet).select(F.col("x").alias("c0"), F.col("w").alias("c1"))
-            self.longest = FactFrame(_settled(twice.distinct(), total <= _FEW)[0], paths.kinds)
+            self.longest = FactFrame(_materialised(twice.distinct(), total <= _FEW)[0], paths.kinds)
             self.all = united([self.all, self.longest])
 
 
-def _settled(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:
+def _materialised(frame: DataFrame, few: bool = False) -> tuple[DataFrame, int]:
     """The rows of a frame, computed, and how many they are; a plan that is made from them does not grow with the rounds.
 
     Where they are expected to be `few`, and are, they go through the driver, which is one job. Else they are kept as a

@@ -1,4 +1,4 @@
-"""Names that look like a slip of the pen, found in Catalyst: a type that the program does not know, and nearly does."""
+"""Likely misspellings, detected in Catalyst: unknown event types whose name is close to a known one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard input as files that a stream reads; a file is there once it is whole."""
+"""Standard input as files that a stream reads; a file appears when it is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark session for the command line: Java is looked at first, and what the JVM prints goes to a log."""
+"""Starts a Spark session for the command line: checks Java first, and sends the output of the JVM to a log."""
 
 from __future__ import annotations
 

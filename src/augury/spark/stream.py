@@ -94,22 +94,22 @@ class DetectionStream(Outputs):
         return [rule for rule in remembers(session.circuit) if rule in bounded]
 
     def __getitem__(self, type: str) -> DataFrame:
-        return self.pipeline.answers(self.mixed((self.known(type),)), type, changes=self.emit == "early")
+        return self.pipeline.answers(self.all_rows((self.known(type),)), type, changes=self.emit == "early")
 
     @property
     def events(self) -> DataFrame:
         """All changes in one stream: op, type, arguments as JSON, start, end, id, trace."""
-        return self.pipeline.as_json(self.mixed(self.pipeline.plan.outputs), changes=True)
+        return self.pipeline.as_json(self.all_rows(self.pipeline.plan.outputs), changes=True)
 
     @property
     def wide(self) -> DataFrame:
         """All changes in one stream: op, type, a column for each attribute name, start, end, id, trace."""
-        return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=True)
+        return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=True)
 
     @property
     def everything(self) -> DataFrame:
         """Answers, late events and errors in one stream, for one query: `parts` takes a batch of it apart."""
-        return self.mixed(self.pipeline.plan.outputs)
+        return self.all_rows(self.pipeline.plan.outputs)
 
     def parts(self, batch: DataFrame) -> dict[str, DataFrame]:
         """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late` and `errors`."""
@@ -119,11 +119,11 @@ class DetectionStream(Outputs):
     @property
     def late(self) -> DataFrame:
         """Events and revocations that came too late, or whose id names another event already, as JSON."""
-        return late_rows(self.mixed(self.pipeline.plan.outputs))
+        return late_rows(self.all_rows(self.pipeline.plan.outputs))
 
     @property
     def errors(self) -> DataFrame:
-        return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+        return self.pipeline.errors(self.all_rows(self.pipeline.plan.outputs))
 
     @staticmethod
     def check_checkpoint(folder: str | Path) -> None:
@@ -135,7 +135,7 @@ class DetectionStream(Outputs):
 
     # Stages
 
-    def mixed(self, outputs: tuple[str, ...]) -> DataFrame:
+    def all_rows(self, outputs: tuple[str, ...]) -> DataFrame:
         """The changes of some types in the layout, and all that is reported beside them."""
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
@@ -158,7 +158,7 @@ class DetectionStream(Outputs):
     def _run(self, spread: Stages, stage: Stage, before: DataFrame | None, silent: frozenset[Predicate]) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
-        own = pipeline.own(spread, stage)
+        own = pipeline.own_types(spread, stage)
         frames = [self._events(spread, stage, own, alone=before is None)] if own or INPUT in stage.reads else []
         frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
         frame = reduce(DataFrame.unionByName, frames)

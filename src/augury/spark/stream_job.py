@@ -1,4 +1,4 @@
-"""What `augury stream` does: folders that grow, or standard input, through Spark into folders, with a checkpoint."""
+"""`augury stream`: reads growing folders or standard input, writes folders, and keeps a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Values as codes, rows as columns: what knowledge and the engine stand on."""
+"""Values as codes and rows as columns: the storage of knowledge and engine."""

@@ -123,7 +123,7 @@ def coded(column: Column) -> Coded:
     return Coded(list(values_of(values)), index)
 
 
-def spread(index: Array, values: Sequence[Value]) -> Column:
+def column_by_index(index: Array, values: Sequence[Value]) -> Column:
     """The column where row `i` has `values[index[i]]`, null where the index is -1; equal values become one."""
     if len(index) and int(index.min()) < 0:
         index, values = np.where(index < 0, len(values), index), [*values, None]

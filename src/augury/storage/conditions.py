@@ -1,4 +1,4 @@
-"""Conditions on rows, and what they are computed with.
+"""Evaluates conditions and expressions over columns of rows.
 
 A condition is computed for all rows at once where its values allow it; else row by row, by the very code that says what
 scalars mean. Both give the same rows.

@@ -304,16 +304,16 @@ class Dictionary:
 
     def hashes(self, codes: Codes) -> Hashes:
         """`value_hash` of the values behind codes."""
-        result = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
+        result = mix_hashes(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
         odd = np.flatnonzero(codes & 1)
         if len(odd):
             numbers = codes[odd] >> 1
             floats = self.kind[numbers] == _FLOAT
             if floats.all():
-                result[odd] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
+                result[odd] = mix_hashes(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
             else:
                 result[odd] = self._value_hashes(0, numbers)
-                result[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
+                result[odd[floats]] = mix_hashes(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
         return result
 
     def spellings(self, codes: Codes) -> Array:
@@ -463,7 +463,7 @@ def exact(values: Array) -> bool:
 _CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
 
 
-def mixed(h: Array | np.uint64, more: Array) -> Array:
+def mix_hashes(h: Array | np.uint64, more: Array) -> Array:
     """`model.mix` of columns."""
     if Kernel.compiled:
         result: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
@@ -482,7 +482,7 @@ def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -
     """The ids of events as numbers: of contents whose arguments have these hashes."""
     h = np.full(len(start), content_seed(type, len(args)), np.uint64)
     for item in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
-        h = mixed(h, item)
+        h = mix_hashes(h, item)
     return h
 
 
@@ -492,7 +492,7 @@ def spellings_of(found: Sequence[Array], count: int) -> Array:
     if not any(item.any() for item in found):
         return h
     for item in found:
-        h = mixed(h, item)
+        h = mix_hashes(h, item)
         plain &= item == 0
     h[plain] = 0
     return h
@@ -502,15 +502,15 @@ def numbers_hashed(column: Array) -> tuple[Array, Array]:
     """Hashes and spellings of an array of integers, floats (NaN is null) or booleans."""
     spelt = np.zeros(len(column), np.uint64)
     if column.dtype.kind in "iu":
-        return mixed(np.uint64(INT_SEED), column.astype(np.int64).view(np.uint64)), spelt
+        return mix_hashes(np.uint64(INT_SEED), column.astype(np.int64).view(np.uint64)), spelt
     if column.dtype.kind == "b":
         return np.array([value_hash(False), value_hash(True)], np.uint64)[column.astype(np.int64)], spelt
     column = column.astype(np.float64)
-    hashes = mixed(np.uint64(FLOAT_SEED), column.view(np.uint64))
+    hashes = mix_hashes(np.uint64(FLOAT_SEED), column.view(np.uint64))
     whole = (column == np.floor(column)) & np.isfinite(column)
     spelt[whole] = 1
     small = whole & (np.abs(column) < 2.0**63)
-    hashes[small] = mixed(np.uint64(INT_SEED), column[small].astype(np.int64).view(np.uint64))
+    hashes[small] = mix_hashes(np.uint64(INT_SEED), column[small].astype(np.int64).view(np.uint64))
     hashes[np.isnan(column)] = value_hash(None)
     for i in np.flatnonzero(whole & ~small).tolist():
         hashes[i] = value_hash(float(column[i]))

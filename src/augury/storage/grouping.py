@@ -45,10 +45,10 @@ class Slices:
 
     def members(self, groups: Array) -> Array:
         """The places of the members of some groups, one group after the other."""
-        return spread(self.starts[groups], self.counts[groups])
+        return expand_ranges(self.starts[groups], self.counts[groups])
 
 
-def spread(starts: Integers, counts: Integers) -> Array:
+def expand_ranges(starts: Integers, counts: Integers) -> Array:
     """The numbers from each start on, so many as are counted there."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0

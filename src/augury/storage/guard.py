@@ -1,4 +1,4 @@
-"""Watches over a step: what it makes and how long it takes, against the limits of the session and the memory there is."""
+"""Checks the rows, bytes and time of a step against the limits of the session and the available memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of codes in flat growing arrays, found by any of their fields. Facts and tabled answers are kept in them."""
+"""Rows of codes in flat growing arrays with an index on any fields; they store facts and tabled answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Totals over the rows of a key that lie in a window, however many these are."""
+"""Totals over the rows of a key inside a window, in time independent of their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in flat growing arrays, and what is found through them: indexes by key, and the rows made of a row.
+"""Tables: rows in flat growing arrays, with indexes by key and links to derived rows.
 
 A table is append-only between compactions: a row that no longer stands is dead, and its place is not used again before
 the table is compacted. All state of a circuit is in its tables; indexes and links are made anew from them.

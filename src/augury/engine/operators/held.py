@@ -9,7 +9,7 @@ import numpy as np
 
 from augury.core.arrays import Array, Integers, RowIds
 from augury.engine.saved import check_numbers, require, unragged
-from augury.storage.grouping import spread
+from augury.storage.grouping import expand_ranges
 from augury.storage.table import grown
 
 
@@ -49,7 +49,7 @@ class Held:
         counts[inside] = self.counts[rows[inside]]
         starts = np.zeros(len(rows), np.int64)
         starts[inside] = self.starts[rows[inside]]
-        return self.flat[spread(starts, counts)].astype(np.int64), counts
+        return self.flat[expand_ranges(starts, counts)].astype(np.int64), counts
 
     def one(self, row: int) -> Array:
         """The members of one row."""

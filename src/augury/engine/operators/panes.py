@@ -17,7 +17,7 @@ from augury.engine.operators.group_totals import RowGroups, WindowTotals
 from augury.engine.operators.held import Held
 from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.storage.frame import View
-from augury.storage.grouping import spread
+from augury.storage.grouping import expand_ranges
 from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.storage.unique import unique, unique_inverse
 
@@ -249,7 +249,7 @@ class Panes(Operator):
             counts = np.diff(groups.offsets)[new]
             every = len(new) == len(groups)
             self.held_by.add(
-                first, counts, groups.members if every else groups.members[spread(groups.offsets[new], counts)]
+                first, counts, groups.members if every else groups.members[expand_ranges(groups.offsets[new], counts)]
             )
         table.append(np.ascontiguousarray(given[:, new]))
         self.note(window[new], np.arange(first, table.n))

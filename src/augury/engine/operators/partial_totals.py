@@ -17,7 +17,7 @@ from augury.algebra.terms import Var
 from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import View
-from augury.storage.grouping import ascending, in_groups, spread
+from augury.storage.grouping import ascending, expand_ranges, in_groups
 from augury.storage.table import RANK
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array,
     # A pane is the first of its group in the windows that the pane before does not lie in.
     opened[1:] = np.where(group[1:] == group[:-1], np.maximum(opened[1:], closed[:-1]), opened[1:])
     counts = np.maximum(closed - opened, 0)
-    begin, at = np.repeat(np.arange(len(pane)), counts), spread(opened, counts)
+    begin, at = np.repeat(np.arange(len(pane)), counts), expand_ranges(opened, counts)
     low = int(pane.min())
     width = int(pane.max()) - low + 2
     key, until = group * width + (pane - low), np.minimum(last[at] - low, width - 1)

@@ -1,4 +1,4 @@
-"""What is asked: an event type, perhaps with arguments and an interval."""
+"""The question of `why-not`: an event type, perhaps with arguments and an interval."""
 
 from __future__ import annotations
 

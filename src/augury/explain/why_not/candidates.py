@@ -1,4 +1,4 @@
-"""The meaning of patterns, on what is near."""
+"""Evaluates patterns over the events near a partial match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Nearby(World):
     wanted: Binding = field(default_factory=dict)
     interval: tuple[int, int] | None = None
     capped: bool = False
-    beside: tuple[n.Node, ...] = ()  # the events of the rule, and what it collects
+    patterns_beside: tuple[n.Node, ...] = ()  # the events of the rule, and what it collects
 
     def fits(self, row: Row) -> bool:
         """Whether a row agrees with what is asked: on variables, and inside its interval, which covers every part."""
@@ -72,7 +72,7 @@ class Nearby(World):
                 max(every.start, line.first_from(self.interval[0])), min(every.stop, line.last_by(self.interval[1]) + 1)
             )
         numbers = set(every[-WINDOWS:])
-        for pattern in self.beside:
+        for pattern in self.patterns_beside:
             for row in self.rows(pattern)[::-1]:
                 if self.agrees(row) and len(numbers) < PAIRS:
                     numbers.update(number for number in line.holding(row.start, row.end) if number in every)

@@ -101,7 +101,7 @@ def _of_rule(rule: n.Rule, asked: Asked, world: Nearby, words: MissWording, now:
     if asked.args and not all(bind(h, a, world.scalars, wanted) for h, a in zip(rule.args, asked.args, strict=True)):
         return Miss(rule.label, (), len(n.scans(rule.body)), (f"its head is `{words.atom(rule.type, rule.args, {})}`",))
     world.wanted, world.interval = wanted, asked.interval
-    world.beside = (*n.scans(rule.body), *(collect.pattern for collect in rule.collects))
+    world.patterns_beside = (*n.scans(rule.body), *(collect.pattern for collect in rule.collects))
     search = Search(world, words)
     offers = search.best(rule.body)
     world.interval = None  # what is collected may lie outside: the derived event then has another interval

@@ -1,4 +1,4 @@
-"""Words for what failed, with its values."""
+"""Messages for a failed condition, with its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hubs tell: each component knows which of them it reaches and which reach it."""
+"""Hubs: each component stores which hubs it reaches and which hubs reach it."""
 
 from __future__ import annotations
 

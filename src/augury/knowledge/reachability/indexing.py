@@ -1,4 +1,4 @@
-"""The index of a graph: what it is made of, how it is built, and what searches in it need."""
+"""The index of a graph: its data, how it is built, and the scratch space of searches."""
 
 from __future__ import annotations
 

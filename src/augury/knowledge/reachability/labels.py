@@ -1,4 +1,4 @@
-"""What depth-first searches tell of components.
+"""Labels of components from depth-first searches.
 
 A search gives each component an interval that holds what it reaches in the tree of the search (inside: yes) and one that
 holds all it reaches (outside: no). There are four, two of them backwards. Where both intervals of one search are the same

@@ -1,4 +1,4 @@
-"""What the index tells of two components, or of two nodes by base edges."""
+"""Lookups in the index: whether a component reaches another, or a node another by base edges."""
 
 from __future__ import annotations
 

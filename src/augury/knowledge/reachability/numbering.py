@@ -8,7 +8,7 @@ import numpy as np
 
 from augury.core.arrays import Array, Codes
 from augury.core.jit import Kernel, count_work
-from augury.storage.kernels.hashing import mixed
+from augury.storage.kernels.hashing import mix_hash
 
 
 def grown(array: Array, size: int, fill: int) -> Array:
@@ -26,7 +26,7 @@ def number(codes: Codes, table: Array, n: int, known: Array, ids: Array) -> int:
     mask = len(table) - 1
     for i in range(len(codes)):
         code = codes[i]
-        b = mixed(0, code) & mask
+        b = mix_hash(0, code) & mask
         while table[b, 1] >= 0 and table[b, 0] != code:
             b = (b + 1) & mask
         if table[b, 1] < 0 and n < len(known):

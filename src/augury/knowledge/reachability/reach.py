@@ -1,4 +1,4 @@
-"""The index that follows changes, and questions to it."""
+"""The reachability index: queries, and updates when edges change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from augury.knowledge.reachability.edges import (
 )
 from augury.knowledge.reachability.indexing import STEPS, EdgeChanges, Scratch, indexed, no_index
 from augury.knowledge.reachability.numbering import Numbering, grown
-from augury.knowledge.reachability.searches import shortest, spread, still, walk
+from augury.knowledge.reachability.searches import search_all, shortest, still, walk
 
 PATIENCE = 1  # how many times the cost of an index changes may cost before there is a new one
 NO_CHANGES = EdgeChanges(np.empty(0, np.int64), np.empty((2, 0, 0), np.uint8), np.empty((0, 2), np.int64))
@@ -176,7 +176,7 @@ class Reach:
             if self._changed:
                 done, n = walk(xs, done, way, self._edges, self._scratch, found)
             else:
-                done, n = spread(xs, done, way, self._index, self._members, self._scratch, found)
+                done, n = search_all(xs, done, way, self._index, self._members, self._scratch, found)
             parts.append(found[:, :n].copy())
         rows, nodes = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
         return rows, self._nodes.known[nodes]

@@ -88,7 +88,7 @@ def shortest(
 
 
 @Kernel
-def spread(
+def search_all(
     xs: Array, first: int, way: int, index: ReachabilityIndex, members: Array, scratch: Scratch, found: Array
 ) -> tuple[int, int]:
     """All that each node reaches, component by component; how far it came before `found` was full, and how many it found."""

@@ -1,4 +1,4 @@
-"""Between the values of a circuit, which come and go, and those of knowledge, which stay."""
+"""Translates value codes between the dictionary of a circuit and the dictionary of its knowledge."""
 
 from __future__ import annotations
 

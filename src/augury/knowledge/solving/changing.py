@@ -1,4 +1,4 @@
-"""Facts that change while a program runs: what is said of them, and what events make of them (V 2.2)."""
+"""Facts that change while a program runs: by statements, and by events that make or end them (V 2.2)."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ class Changing:
     def unmake(self) -> None:
         """Forgets what events made of facts: they come again."""
         for relation in self.knowledge.relations.values():
-            relation.settle(ALWAYS, unmade=True)
+            relation.drop_history(ALWAYS, unmade=True)
         self.knowledge.forget()
 
     def prune(self, floors: dict[str, int], settled: int) -> None:
         """Forgets how it came that facts hold at a time before which nobody asks any more: `floors`, or `settled`."""
         for relation in self.knowledge.relations.values():
-            relation.settle(floors.get(relation.name, settled))
+            relation.drop_history(floors.get(relation.name, settled))
         self.knowledge.forget()
         self.knowledge.near.clear()
 
@@ -122,7 +122,7 @@ class Changing:
         self.knowledge.forget()
         self.knowledge.version += 1
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """The step is over. It may be broken off and called again."""
         for predicate in self.marks:
             self.knowledge.relations[predicate].journal = []

@@ -1,4 +1,4 @@
-"""Transitive closures: predicates that say nothing but "one step, or more", answered by an index of reachability."""
+"""Transitive closures: predicates of the form "one step or more", answered by a reachability index."""
 
 from __future__ import annotations
 

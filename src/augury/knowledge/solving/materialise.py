@@ -1,4 +1,4 @@
-"""All answers of a predicate, made once and then looked up, where they are few beside the calls."""
+"""Computes all answers of a predicate once and looks them up, where they are few compared with the calls."""
 
 from __future__ import annotations
 

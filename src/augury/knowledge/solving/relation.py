@@ -186,7 +186,7 @@ class FactRelation:
 
     # What is over
 
-    def settle(self, floor: int, unmade: bool = False) -> None:
+    def drop_history(self, floor: int, unmade: bool = False) -> None:
         """Forgets how it came that facts hold at `floor`, and facts that hold no longer, where there are many.
 
         Those that were given stay: whoever goes on from a snapshot is given them again.
@@ -196,7 +196,7 @@ class FactRelation:
         # Everything new is made before anything is replaced: whatever fails, the facts are as they were, or as they will be.
         n, alive = self.rows.n, self.rows.alive.copy()
         since, until, lines = self.since.copy(), self.until.copy(), self.timelines.copy()
-        lines.settle(n, floor, since, until, alive, unmade)
+        lines.drop_history(n, floor, since, until, alive, unmade)
         dead = n - int(alive[:n].sum())
         self._bounds = None
         if 2 * dead < n or n < 1000:
@@ -271,7 +271,7 @@ class FactRelation:
         if len(unique(rows)) < count:
             raise ValueError("a fact twice")
         self.timelines.fill(rows, state)
-        self.settle(ALWAYS)
+        self.drop_history(ALWAYS)
 
 
 def encoded(column: Column, words: Dictionary) -> Codes:

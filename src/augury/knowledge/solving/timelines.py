@@ -1,4 +1,4 @@
-"""When facts hold that change: for each of them what was said of it and what events made of it, in the order of time.
+"""Timelines of changing facts: for each fact, the statements and events about it in time order.
 
 The *timeline* of a fact has an entry for each time of which something was said: how many events made the fact then, how many
 ended it, what was said (asserted, up to when; retracted), and the *reach*: up to when the fact holds by this entry and by
@@ -17,7 +17,7 @@ import numpy as np
 
 from augury.core.arrays import Array, Flags, RowIds, Times
 from augury.core.errors import RunError
-from augury.storage.grouping import spread
+from augury.storage.grouping import expand_ranges
 from augury.storage.kernels import entries as k
 from augury.storage.table import capacity, grown
 
@@ -96,7 +96,7 @@ class Timelines:
         journal.append(self._before(touched, begins, times, since, until, alive))
         groups = self._moves(touched, np.diff(begins))
         olds, spans = np.zeros((2, len(rows)), np.int64), np.empty((4, len(touched)), np.int64)
-        wrong = k.tell(
+        wrong = k.apply_changes(
             groups, begins, times, acts, untils, self.places, self.entries, self._tail, since, until, alive, olds, spans
         )
         if wrong >= 0:
@@ -109,7 +109,7 @@ class Timelines:
         k.unchanged(touched, begins, times, self.places, self.entries, kept)
         places = self.places[:, touched]
         counts = np.where(places[k.FIRST] < 0, 0, places[k.COUNT] - kept)
-        at = spread(places[k.FIRST] + kept, counts)
+        at = expand_ranges(places[k.FIRST] + kept, counts)
         return Before(
             touched, places, since[touched], until[touched], alive[touched], at, self.entries[:, at], self.used
         )
@@ -140,7 +140,7 @@ class Timelines:
             self._tail = np.empty((6, capacity(int(count.max()))), np.int64)
         return np.stack([touched, np.where(moved, ends - size, -1), size])
 
-    def settle(self, n: int, floor: int, since: Times, until: Times, alive: Flags, unmade: bool = False) -> None:
+    def drop_history(self, n: int, floor: int, since: Times, until: Times, alive: Flags, unmade: bool = False) -> None:
         """Forgets how it came that facts hold at a time up to which nothing changes any more."""
         k.retell(self.places, n, self.entries, floor, unmade, since, until, alive)
         count = int(self.places[k.COUNT, :n][self.places[k.FIRST, :n] >= 0].sum())

@@ -132,7 +132,7 @@ class _Types:
                 self._aggregates({result.name: result.aggregate for result in run.results}, scope)
             self._where(conditions(node), scope)
         self._aggregates(rule.totals, scope)
-        self._where(rule.beside, scope)
+        self._where(rule.outer_conditions, scope)
         if rule.since is not None and rule.since != "END":
             self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):

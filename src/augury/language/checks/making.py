@@ -1,4 +1,4 @@
-"""Which values a body makes: computed, built, or got from a predicate that makes them.
+"""Which values the body of a rule creates: by computing, by building terms, or through a predicate that does.
 
 A cycle may pass values on and take them apart; one that makes new ones never ends.
 """

@@ -64,7 +64,7 @@ class _RuleScope:
             *rule.values,
             *rule.totals.values(),
             *(t for pattern in rule.patterns for t in _terms_in(pattern)),
-            *(t for c in rule.beside for t in terms_of(c)),
+            *(t for c in rule.outer_conditions for t in terms_of(c)),
             *((Var(v, rule.top.span) for v in (*rule.top.per, *filter(None, [rule.top.place]))) if rule.top else ()),
             *((Var(v, rule.at_most.span) for v in rule.at_most.per) if rule.at_most else ()),
         ]

@@ -1,4 +1,4 @@
-"""What is legal, and most likely a slip: a small letter for a variable, a window of another language."""
+"""Warnings for what is legal but most likely a mistake: a lower-case variable, a window of another language."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class _Modes:
                         n.conditions(node), bound | n.bound_vars(rule.body) if id(node) in absent else bound
                     )
         known = {v for pattern in rule.patterns for v in n.bound_vars(pattern)} | rule.totals.keys()
-        self._conjunction(rule.beside, known)
+        self._conjunction(rule.outer_conditions, known)
 
     def _conjunction(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         known = set(bound)

@@ -1,4 +1,4 @@
-"""What a rule collects: which conditions filter it, which are asked of a group, and over what each aggregate ranges
+"""The collects of a rule: which conditions filter members, which apply to a group, and over what each aggregate ranges
 (SEMANTICS 3 and 11)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Syntax to runs (SEMANTICS 10): what each condition is asked of, and the aggregates over iterations."""
+"""Syntax to runs (SEMANTICS 10): which part each condition belongs to, and the aggregates over iterations."""
 
 from __future__ import annotations
 

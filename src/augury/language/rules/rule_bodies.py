@@ -1,4 +1,4 @@
-"""The literals of an event rule: what is a pattern, a condition, a window or an interval is told by the program's names."""
+"""The literals of an event rule. The program's names decide which is a pattern, a condition, a window or an interval."""
 
 from __future__ import annotations
 

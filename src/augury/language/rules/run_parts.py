@@ -1,4 +1,4 @@
-"""The parts of a run (SEMANTICS 10): the literal that it is, each part, the key, and what each iteration has of its own."""
+"""The parts of a run (SEMANTICS 10): its literal, each part, its key, and the variables of each iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax tree of the rule language: what was written, with a span on every node.
+"""The syntax tree of the rule language: the program as written, with a span on every node.
 
 Patterns, conditions and values share one expression grammar, as in the papers, where `o during w` may relate two labels or
 two patterns; which it is depends on the rule, so the tree keeps the shape and `translate` decides.

@@ -1,4 +1,4 @@
-"""Syntax tree to algebra: names and IRIs are resolved, graph patterns read, filters put where they are asked."""
+"""Syntax tree to algebra: resolves names and IRIs, reads graph patterns, and places filters where they are evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax errors of queries in words: a likely cause where one is recognised, else what could have stood there."""
+"""Syntax errors of queries in words: the likely cause where it is recognised, else what the grammar expects there."""
 
 from __future__ import annotations
 

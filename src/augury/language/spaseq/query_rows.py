@@ -16,8 +16,8 @@ from augury.algebra.graph_queries import (
     ProjectedColumn,
     RowModifiers,
     may_bind,
-    own,
     readings,
+    step_variables,
 )
 from augury.core.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
@@ -47,7 +47,7 @@ class QueryExpressions:
         for reading in readings(self.shape.items):
             for number, step in enumerate(reading.steps):
                 if step.repeats:
-                    self.iterated.setdefault(step.number, set()).update(own(reading, number, self.shape).may)
+                    self.iterated.setdefault(step.number, set()).update(step_variables(reading, number, self.shape).may)
 
     # Reading
 

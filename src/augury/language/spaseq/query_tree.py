@@ -1,4 +1,4 @@
-"""The syntax tree of a query: what was written, with a span on every part."""
+"""The syntax tree of a query as written, with a span on every part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with SPARQL inside a query, where in the source, and what to do."""
+"""Errors in the SPARQL of a query: what is wrong, where in the source, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that change: what is said of each, see `knowledge/solving/timelines.py`."""
+"""Kernels for the timelines of changing facts, see `knowledge/solving/timelines.py`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def unchanged(touched: Array, begins: Array, times: Times, places: Array, entrie
 
 
 @Kernel
-def tell(
+def apply_changes(
     groups: Array, begins: Array, times: Times, acts: Array, untils: Array, places: Array, entries: Array, tail: Array,
     since: Times, until: Times, alive: Flags, olds: Array, spans: Array,
 ) -> int:  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.core.arrays import Array, Integers
 from augury.core.jit import Kernel
-from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, NUMBER, mixed
+from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, NUMBER, mix_hash
 
 MAKES_NO_ARRAYS = True
 
@@ -14,7 +14,7 @@ def refill_floats(known: Array, bits: Array, buckets: Integers) -> None:
     """Fills new buckets with the floats there are."""
     mask = len(buckets) - 1
     for i in range(len(known)):
-        h = mixed(1540483477, bits[i])
+        h = mix_hash(1540483477, bits[i])
         b = h & mask
         while buckets[b] >= 0:
             b = (b + 1) & mask
@@ -29,8 +29,8 @@ def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: In
         if i >= ready:
             ready = min(i + AHEAD, len(given))
             for later in range(i, ready):  # reads ahead
-                ids[later] = buckets[mixed(1540483477, bits[later]) & mask]
-        h = mixed(1540483477, bits[i])
+                ids[later] = buckets[mix_hash(1540483477, bits[later]) & mask]
+        h = mix_hash(1540483477, bits[i])
         b = h & mask
         while buckets[b] >= 0 and (buckets[b] >> 32 != h or numbers[buckets[b] & NUMBER] != given[i]):
             b = (b + 1) & mask

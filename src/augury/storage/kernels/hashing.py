@@ -24,7 +24,7 @@ def canonical(code: int, canon: Codes) -> int:
 
 
 @helper
-def mixed(h: int, code: int) -> int:
+def mix_hash(h: int, code: int) -> int:
     """A hash of 31 bits and one more code. No product exceeds 63 bits, so that it is the same uncompiled."""
     h = ((h ^ (code & 0x7FFFFFFF)) * 668265263) & 0x3FFFFFFFFFFFFFFF
     h = (h ^ (h >> 29)) & 0x7FFFFFFF
@@ -40,7 +40,7 @@ def key_hash(data: RowData, row: int, keys: Array, canon: Codes, nullish: Array)
         code = data[keys[k], row]
         if code & 1 and nullish[code >> 1]:
             return -1
-        h = mixed(h, canonical(code, canon))
+        h = mix_hash(h, canonical(code, canon))
     return h
 
 
@@ -102,7 +102,7 @@ def read_ahead(
 
 @Kernel
 def mix(h: Array, more: Array, constants: Array) -> None:
-    """`values.mixed` in place. All are of uint64; `constants` are what is added, the two factors, and the three shifts.
+    """`values.mix_hash` in place. All are of uint64; `constants` are what is added, the two factors, and the three shifts.
 
     Python would warn where numbers of 64 bits overflow, so this is called once it is compiled.
     """

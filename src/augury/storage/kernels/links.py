@@ -1,4 +1,4 @@
-"""Links: what was made of a row, and what falls with it (deletion along provenance)."""
+"""Links from a row to the rows derived from it, and deletion along provenance."""
 
 from __future__ import annotations
 

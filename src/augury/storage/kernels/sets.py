@@ -5,7 +5,7 @@ from __future__ import annotations
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
 from augury.core.jit import Kernel, helper
 from augury.storage.fields import END, RANK, START
-from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
+from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mix_hash, same_key
 
 MAKES_NO_ARRAYS = True
 GIVEN_RANK, GIVEN_ARGS = 2, 3  # of events that are to be added: start, end, rank, arguments
@@ -15,18 +15,18 @@ HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many der
 @helper
 def event_hash(given: Array, i: int, arity: int, canon: Codes) -> int:
     """A hash of the times and arguments of an event (start, end, rank, arguments)."""
-    h: int = mixed(mixed(668265263, given[START, i]), given[END, i])
+    h: int = mix_hash(mix_hash(668265263, given[START, i]), given[END, i])
     for k in range(arity):
-        h = mixed(h, canonical(given[GIVEN_ARGS + k, i], canon))
+        h = mix_hash(h, canonical(given[GIVEN_ARGS + k, i], canon))
     return h
 
 
 @helper
 def row_hash(data: RowData, row: int, keys: Array, canon: Codes) -> int:
     """The same of a row of a table."""
-    h: int = mixed(mixed(668265263, data[START, row]), data[END, row])
+    h: int = mix_hash(mix_hash(668265263, data[START, row]), data[END, row])
     for k in range(len(keys)):
-        h = mixed(h, canonical(data[keys[k], row], canon))
+        h = mix_hash(h, canonical(data[keys[k], row], canon))
     return h
 
 

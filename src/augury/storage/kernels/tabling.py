@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
 from augury.core.jit import Kernel, helper
-from augury.storage.kernels.hashing import canonical, key_hash, mixed, same_key
+from augury.storage.kernels.hashing import canonical, key_hash, mix_hash, same_key
 
 MAKES_NO_ARRAYS = True
 
@@ -14,7 +14,7 @@ def plain_hash(data: RowData, row: int, fields: Array, canon: Codes) -> int:
     """A hash of some fields of a row, null like any other value."""
     h = 1540483477
     for k in range(len(fields)):
-        h = mixed(h, canonical(data[fields[k], row], canon))
+        h = mix_hash(h, canonical(data[fields[k], row], canon))
     return h
 
 

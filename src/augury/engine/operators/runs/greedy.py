@@ -25,7 +25,7 @@ from augury.engine.operators.runs.moves import Moves
 from augury.engine.operators.runs.sight import Members
 from augury.engine.saved import check_numbers, is_array, require, unragged
 from augury.storage.frame import View, store
-from augury.storage.grouping import Slices, spread
+from augury.storage.grouping import Slices, expand_ranges
 from augury.storage.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.storage.unique import difference, unique
 
@@ -324,7 +324,7 @@ class Greedy(MomentEdges):
         self.carried.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
-        places = spread(self.paths[b.P_AT, paths] + known, more)
+        places = expand_ranges(self.paths[b.P_AT, paths] + known, more)
         moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
@@ -357,7 +357,7 @@ class Greedy(MomentEdges):
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
         """The moments and parts of matches, a group for each."""
         length = self.paths[b.P_LENGTH, paths]
-        places = spread(self.paths[b.P_AT, paths], length)
+        places = expand_ranges(self.paths[b.P_AT, paths], length)
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
     def times(self, part: int, matches: Array) -> Times:
