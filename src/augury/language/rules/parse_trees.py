@@ -85,6 +85,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         label: Token | None,
         fact: Token | None,
         head: s.Node,
+        key: tuple[Var, ...] | None,
         since: s.Node | Token | None,
         body: tuple[s.Node, ...],
         per: tuple[Var, ...] | None,
@@ -93,11 +94,11 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         policy: s.PolicyClause | None,
         top: s.TopClause | None,
     ) -> s.RuleStatement:
-        makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
+        makes: s.Makes = "event" if fact is None else _MAKES[fact.type]
         name = _label(label) if label else None
         choice = self._choice(per, which, skip, self._span(meta))
         start: s.Node | Literal["END"] | None = "END" if isinstance(since, Token) else since
-        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, span=self._span(meta))
+        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, key, span=self._span(meta))
 
     def top(
         self,
@@ -375,6 +376,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         return Const(float(token), self._token(token))
 
 
+_MAKES: dict[str, s.Makes] = {"FACT": "fact", "LATEST": "latest", "NO_FACT": "no fact"}
 _COMPARISONS = {
     "=": "=", "==": "=", "is": "=", "!=": "!=", "\\=": "!=", "≠": "!=", "<": "<", "<=": "<=", "=<": "<=", "≤": "<=",
     ">": ">", ">=": ">=", "≥": ">=",

@@ -317,7 +317,7 @@ class OutputDecl(_Statement):
     names: tuple[BareName, ...]
 
 
-Makes: TypeAlias = Literal["event", "fact", "no fact"]
+Makes: TypeAlias = Literal["event", "fact", "latest", "no fact"]
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,11 @@ class TopClause:
 
 @dataclass(frozen=True)
 class RuleStatement(_Statement):
-    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
+    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END.
+
+    `fact head <- …` makes facts, `fact not head <- …` ends them. `fact latest head PER (K) <- …` makes a fact and ends the
+    others with the same `key`, which is None where PER is missing.
+    """
 
     head: Node
     body: tuple[Node, ...]
@@ -358,6 +362,7 @@ class RuleStatement(_Statement):
     choice: Choice | None = None
     since: Node | Literal["END"] | None = None
     top: TopClause | None = None
+    key: tuple[Var, ...] | None = None
 
 
 @dataclass(frozen=True)
