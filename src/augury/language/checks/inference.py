@@ -12,6 +12,7 @@ from typing import assert_never
 
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
+    ANY_VALUE,
     AnyOf,
     Clause,
     Compare,
@@ -136,6 +137,8 @@ class _Types:
         if rule.since is not None and rule.since != "END":
             self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):
+            if isinstance(arg, Const) and arg.value == ANY_VALUE:
+                continue
             what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
             self._column(what, name, len(rule.args), i, arg, scope, computed=True)
 
