@@ -13,7 +13,7 @@ from tests.conftest import piece
 
 SOURCE = Path(__file__).parents[2] / "src" / "augury"
 ORDER = [
-    "core", "algebra", "entailment", "planner", "language", "storage", "graphs", "sources", "knowledge", "queries", "compiled", "settings", "reference", "notation", "pictures",
+    "core", "algebra", "entailment", "language", "storage", "graphs", "sources", "knowledge", "queries", "planner", "compiled", "settings", "reference", "notation", "pictures",
     "explain", "sinks", "engine", "program", "spark", "run", "testing", "terminal", "job", "examples", "cli",
 ]  # fmt: skip
 # One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.

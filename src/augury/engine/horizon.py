@@ -18,9 +18,9 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
+from augury.core.fields import FAR
 from augury.core.jit import Array
 from augury.engine.trace import inputs_of
-from augury.planner.implied_bounds import FAR
 from augury.storage.table import END, RIGHT, Table
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from augury.algebra.strata import components
+from augury.core.fields import FAR
 from augury.engine.operators.join import JoinOperator
 from augury.engine.saved import check_numbers, require
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import LONGEST
 from augury.storage.table import END, FIELDS, RANK, START, Table
 

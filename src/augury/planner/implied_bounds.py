@@ -15,9 +15,8 @@ from augury.algebra import nodes as n
 from augury.algebra.relations import OPERATORS, RELATIONS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Lengths, Timing
 from augury.core.clock import Clock
+from augury.core.fields import END, FAR, START
 
-START, END = 0, 1  # the fields of a row that hold its interval
-FAR = 2**62  # beyond any difference of times
 Array = Any
 Fields = Mapping[str, tuple[int, int]]
 

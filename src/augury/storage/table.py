@@ -10,10 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from augury.core.fields import END, FAR, FIELDS, LEFT, RANK, RIGHT, START
 from augury.core.jit import Array
-from augury.planner.implied_bounds import FAR
 from augury.storage.dictionary import Dictionary
-from augury.storage.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.guard import Guard, check_memory
 from augury.storage.kernels.hashing import EMPTY
 from augury.storage.kernels.index import arrange, rehash

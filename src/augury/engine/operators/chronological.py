@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
+from augury.core.fields import FAR
 from augury.core.jit import Array
 from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import Frame, store
 from augury.storage.table import END, LEFT, RIGHT, START
 

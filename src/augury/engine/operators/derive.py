@@ -11,12 +11,12 @@ from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
 from augury.core.clock import Timestamp
+from augury.core.fields import FAR
 from augury.core.jit import Array
 from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
-from augury.planner.implied_bounds import FAR
 from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import LONGEST, Frame, View, frame_of

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
+from augury.core.fields import FAR
 from augury.core.jit import Array
 from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import FAR, BoundsFor
+from augury.planner.implied_bounds import BoundsFor
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.core.fields import FAR
 from augury.core.jit import Array
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import FAR, Back
+from augury.planner.implied_bounds import Back
 from augury.storage.frame import Frame, View
 from augury.storage.kernels.pairs import probe
 from augury.storage.table import END, LEFT, RANK, START, Index, Table

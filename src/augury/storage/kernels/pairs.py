@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from augury.core.fields import END, LEFT, RANK, RIGHT, START
 from augury.core.jit import Array, Kernel, helper
-from augury.storage.fields import END, LEFT, RANK, RIGHT, START
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
 from augury.storage.kernels.index import CALL, LAST_FOUND, TAIL, seek, unlink
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from augury.core.fields import END, RANK, START
 from augury.core.jit import Array, Kernel, helper
-from augury.storage.fields import END, RANK, START
 from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
 
 MAKES_NO_ARRAYS = True

@@ -6,9 +6,9 @@ state alone, so that the best way on from it is found once for all matches that 
 
 from __future__ import annotations
 
+from augury.core.fields import END, START
 from augury.core.jit import Array, helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, OUT, TO
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 ACCEPT, NO_MOVE = -2, -1

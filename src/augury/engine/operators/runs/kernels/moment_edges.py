@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from augury.core.fields import END, START
 from augury.core.jit import Array, Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FOREVER, FOUND, FROM, INTO, NEIGHBOUR, OUT, TO
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 
