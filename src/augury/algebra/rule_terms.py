@@ -6,7 +6,8 @@ from augury.algebra.clock_windows import Windows
 from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars, walk
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
-from augury.core.clock import MAX_TIME, MIN_TIME, Timestamp
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Timestamp
 from augury.core.model import Value, show_value
 
 
@@ -17,7 +18,7 @@ def later_variables(rule: Rule, number: int) -> set[str]:
     """
     found = {v for value in rule.values for v in variables(value)}
     found |= {v for c in rule.having for v in condition_vars(c)}
-    found |= set(rule.top.per) if rule.top else set()
+    found |= rule.per
     for collect in rule.collects[number + 1 :]:
         found |= collected_variables(collect)
     own = bound_vars(rule.collects[number].pattern) - bound_vars(rule.body)

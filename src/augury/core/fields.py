@@ -4,4 +4,3 @@ from __future__ import annotations
 
 START, END, LEFT, RIGHT, RANK = range(5)
 FIELDS = 5  # the first field of variables and labels
-FAR = 2**62  # beyond any difference of times

@@ -15,7 +15,8 @@ from augury.algebra.rule_terms import collected_variables, head_labels, later_va
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, labels, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.core.fields import END, FAR
+from augury.core.bounds import FAR
+from augury.core.fields import END
 from augury.planner.choose_joins import bound_by_facts, several_rows
 from augury.planner.planning import Needs, Planning, in_order, possible_vars, same_columns
 from augury.planner.specs import (
@@ -39,7 +40,7 @@ _ADDITIVE = _SUMS | {"count", "first", "last", "any", "all", "min", "max", "arg_
 def needed_after(rule: Rule, number: int) -> Needs:
     """What is read after a collect: by the head, conditions on groups, a ranking, and later collects."""
     vars = {v for value in rule.values for v in variables(value)}
-    vars |= set(rule.top.per) if rule.top else set()
+    vars |= rule.per
     if number < len(rule.collects):
         vars |= {v for c in rule.having for v in condition_vars(c)}
     for collect in rule.collects[number + 1 :]:

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from augury.algebra.clock_windows import refuse_clock
 from augury.algebra.nodes import (
+    AtMost,
     Condition,
     Either,
     Every,
@@ -38,6 +39,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.rule_terms import just_windows
 from augury.algebra.strata import Stratum
 from augury.algebra.terms import Var, Wild, variables
+from augury.core.bounds import FAR
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
 from augury.core.fields import FIELDS
@@ -48,6 +50,7 @@ from augury.planner.planning import Needs, Planning, Setting, in_order, possible
 from augury.planner.specs import (
     ClockWindowsSpec,
     DeriveSpec,
+    EventRowsSpec,
     FrozenDict,
     GraphSpec,
     LearnSpec,
@@ -60,6 +63,7 @@ from augury.planner.specs import (
     SelectSpec,
     SettledSpec,
     Spec,
+    ThrottleSpec,
     UnfoldSpec,
     UnionSpec,
 )
@@ -157,15 +161,40 @@ def choose_rule(planning: Planning, rule: Rule) -> DeriveSpec:
         place = {rule.top.place} if rule.top.place else set()
         out = Output.of(sorted(set(rows.vars) | place), sorted(rows.labels))
         rows, covers = planning.add(RankingSpec(inputs=(rows,), out=out, rule=rule.label, head=rule)), ()
+    args, since = rule.args, rule.since
+    if rule.at_most is not None:
+        rows = _throttle(planning, rule, rule.at_most, rows, covers)
+        args, covers, since = tuple(Var(name) for name in _event_args(rule)), (), None
     if rule.delay:
         rows = planning.add(SettledSpec(inputs=(rows,), out=same_columns(rows), rule=rule.label))
     head = DeriveSpec(
-        inputs=(rows,), rule=rule.label, events=planning.events(rule.predicate), args=rule.args, covers=covers,
-        since=rule.since, until=rule.until, delay=planning.setting.clock.length(rule.delay) if rule.delay else 0,
+        inputs=(rows,), rule=rule.label, events=planning.events(rule.predicate), args=args, covers=covers,
+        since=since, until=rule.until, delay=planning.setting.clock.length(rule.delay) if rule.delay else 0,
     )  # fmt: skip
     spec = planning.add(head).source
     assert isinstance(spec, DeriveSpec)
     return spec
+
+
+def _event_args(rule: Rule) -> tuple[str, ...]:
+    """The variables that hold the arguments of the events that rows make."""
+    return tuple(f"#{i}" for i in range(len(rule.args)))
+
+
+def _throttle(planning: Planning, rule: Rule, most: AtMost, rows: Reading, covers: tuple[str, ...]) -> Reading:
+    """The events that the rows of a rule make, and those of them that AT MOST lets through."""
+    names, clock = _event_args(rule), planning.setting.clock
+    point = clock.tick if clock.kind == "logical" else 1
+    every = None if most.every is None else min(-(-most.every // point), FAR)
+    events = EventRowsSpec(
+        inputs=(rows,), out=Output.of([*names, *most.per]), rule=rule.label,
+        names=names, args=rule.args, covers=covers, since=rule.since,
+    )  # fmt: skip
+    throttle = ThrottleSpec(
+        inputs=(planning.add(events),), out=Output.of(names), rule=rule.label,
+        count=most.count, every=every, args=names, per=most.per,
+    )  # fmt: skip
+    return planning.add(throttle)
 
 
 def _having(planning: Planning, rule: Rule, rows: Reading) -> Reading:

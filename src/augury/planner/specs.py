@@ -232,6 +232,28 @@ class RankingSpec(Spec):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class EventRowsSpec(Spec):
+    """The event that each row of a rule makes: its times and, under `names`, its arguments."""
+
+    kind: ClassVar[str] = "events"
+    names: tuple[str, ...]
+    args: tuple[Expr, ...]
+    covers: tuple[str, ...] = ()
+    since: Expr | Literal["END"] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThrottleSpec(Spec):
+    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever."""
+
+    kind: ClassVar[str] = "at most"
+    count: int
+    every: int | None
+    args: tuple[str, ...]
+    per: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class UnionSpec(Spec):
     """The rows of both inputs."""
 

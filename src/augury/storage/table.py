@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augury.core.fields import END, FAR, FIELDS, LEFT, RANK, RIGHT, START
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds
+from augury.core.bounds import FAR
+from augury.core.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.dictionary import Dictionary
 from augury.storage.guard import Guard, check_memory
 from augury.storage.kernels.hashing import EMPTY
@@ -47,9 +48,11 @@ __all__ = [
 class TableObserver(Protocol):
     """Whoever follows what becomes of a table."""
 
+    scheduled: bool
+
     def wake(self) -> None: ...
 
-    def lose(self, port: int, rows: Array) -> None: ...
+    def lose(self, port: int, rows: RowIds) -> None: ...
 
 
 class Table:
@@ -125,25 +128,30 @@ class Table:
         if count == 0:
             return
         lo, self.n = self.n, self.n + count
-        self.alive[lo : self.n] = 1
+        if count == 1:
+            self.alive[lo] = 1
+        else:
+            self.alive[lo : self.n] = 1
         self.grew(lo)
 
     def grew(self, lo: int) -> None:
-        self.tables.rows += self.n - lo
-        self.tables.touched(self)
-        for follower, _ in self.readers:
-            follower.wake()
+        tables = self.tables
+        tables.rows += self.n - lo
+        tables.changed[id(self)] = self
+        for reader, _ in self.readers:
+            if not reader.scheduled:
+                reader.wake()
 
-    def kill(self, rows: Array) -> None:
+    def kill(self, rows: RowIds) -> None:
         """Rows that stand no longer."""
         self.alive[rows] = 0
         self.gone(rows)
 
-    def gone(self, rows: Array) -> None:
+    def gone(self, rows: RowIds) -> None:
         """Says that rows have been marked as dead."""
         if len(rows) == 0:
             return
-        self.tables.touched(self)
+        self.tables.changed[id(self)] = self
         self.dead += len(rows)
         self.killed.append(rows)
         for follower, port in self.readers:
@@ -153,7 +161,7 @@ class Table:
         """Which of its rows stand."""
         return self.alive[: self.n].astype(bool)
 
-    def standing(self) -> Array:
+    def standing(self) -> RowIds:
         """The rows that stand."""
         return np.flatnonzero(self.alive[: self.n])
 
@@ -161,7 +169,7 @@ class Table:
         """The least end of the rows that stand, of which there are some."""
         return int(self.data[END, : self.n][self.stands()].min())
 
-    def ending(self, lo: int, hi: int) -> Array:
+    def ending(self, lo: int, hi: int) -> RowIds:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK
         if len(self.latest) < full:
@@ -191,9 +199,10 @@ class Table:
 
     def begin(self) -> None:
         """The step is over, and the next one begins. It may be called again where it was broken off."""
-        self.prepare()
-        for rows in self.killed:
-            self.stood[rows] = 0
+        if self.killed:
+            self.prepare()
+            for rows in self.killed:
+                self.stood[rows] = 0
         self.mark = self.n
         self.killed = []
 
@@ -227,7 +236,7 @@ class Table:
             alive[: self.n] = self.alive[: self.n]
             self.data, self.alive = data, alive
 
-    def keep(self, rows: Array) -> Array:
+    def keep(self, rows: RowIds) -> Array:
         """Keeps just these rows, in their order; where each one went, -1 where it was dropped."""
         moved = np.full(self.n + 1, -1, np.int64)
         moved[rows] = np.arange(len(rows))
@@ -255,10 +264,6 @@ class Tables:
         self.rows = 0  # of all tables, so that one need not add them up
         self.share = 1.0  # how much of the step has come
         self.guard = Guard()
-
-    def touched(self, table: Table) -> None:
-        if id(table) not in self.changed:
-            self.changed[id(table)] = table
 
     def room(self, count: int, before: int) -> int:
         """Room for so many rows, of which `before` were there when the step began, and for what is still to come of it."""
@@ -319,6 +324,8 @@ class Index:
     def _in_order(self) -> Array:
         """The rows that it has not taken in, by the field that orders chains: else each would walk back over others."""
         rows = np.arange(self.seen, self.table.n)
+        if len(rows) == 1:
+            return rows
         times = self.table.data[self.order, self.seen : self.table.n]
         return rows if bool((times[1:] >= times[:-1]).all()) else rows[np.argsort(times, kind="stable")]
 
@@ -336,7 +343,9 @@ class Latest:
     def before(self, limit: int) -> int:
         """Of the rows before `limit`, or of more of them."""
         if self.seen < limit:
-            self.found = max(self.found, int(self.table.data[self.field, self.seen : limit].max()))
+            data, lo = self.table.data, self.seen
+            new = data.item(self.field, lo) if limit - lo == 1 else int(data[self.field, lo:limit].max())
+            self.found = max(self.found, new)
             self.seen = limit
         return self.found
 
@@ -385,7 +394,7 @@ class Links:
         self.after[child] = self.heads[parent]
         self.heads[parent] = child
 
-    def standing(self, rows: Array) -> Array:
+    def standing(self, rows: RowIds) -> RowIds:
         """The rows made of some rows that stand."""
         self.extend()
         if len(self.room) < self.child.n:
@@ -426,7 +435,7 @@ def marked_buckets(count: int) -> Array:
     return np.full(1 << max(4, (2 * count - 1).bit_length()), EMPTY, np.int64)
 
 
-def too_full(buckets: Array, count: int) -> bool:
+def too_full(buckets: Integers, count: int) -> bool:
     """Whether searches in marked buckets would become long with so many entries."""
     return 3 * count > 2 * len(buckets)
 

@@ -10,9 +10,9 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import FAR, TIME_LIMIT
 from augury.core.clock import Timestamp
-from augury.core.fields import FAR
-from augury.core.jit import Array
 from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
@@ -20,10 +20,23 @@ from augury.engine.saved.references import check_events
 from augury.planner.specs import DeriveSpec, RederiveSpec, SetSpec
 from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import LONGEST, Frame, frame_of
+from augury.storage.frame import Frame, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
-from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.storage.table import (
+    END,
+    FIELDS,
+    LEFT,
+    NONE,
+    RANK,
+    RIGHT,
+    START,
+    Links,
+    Table,
+    grown,
+    marked_buckets,
+    too_full,
+)
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
@@ -74,7 +87,7 @@ class Derived(Operator):
             self.used = table.live
         target = np.empty(count, np.int64)
         before = table.n
-        n = support(
+        n = support.call(
             given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
@@ -178,7 +191,7 @@ class Derived(Operator):
         hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
         refill(self.counts, table.alive, table.n, self.buckets)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.out.table, rows
 
     def parts(self, row: int) -> tuple[Part, ...]:
@@ -255,7 +268,7 @@ class Derived(Operator):
         assert isinstance(head, Derive)
         return head, int(chosen)
 
-    def _first_supports(self, rows: Array) -> tuple[Array, Array]:
+    def _first_supports(self, rows: RowIds) -> tuple[Array, Array]:
         """One derivation of each event, see `support`, and the number of its rule; -1 where there is none."""
         ranks = self.out.table.data[RANK, rows]
         size = len(rows)
@@ -272,7 +285,7 @@ class Derived(Operator):
             good |= best >= 0
         return chosen, link
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         chosen, link = self._first_supports(rows)
         if self.kept_inputs:
             link[[i for i, row in enumerate(rows.tolist()) if row in self.kept_inputs]] = -2
@@ -326,7 +339,7 @@ class Derive(Operator):
         )
 
     def step(self) -> None:
-        lost = self.losses(0)
+        lost = self.losses(0) if self.lost[0] else NONE
         if len(lost):
             gone = self.links[0].kill(lost)
             self.touched += len(gone)
@@ -336,20 +349,48 @@ class Derive(Operator):
         if len(rows):
             self.derive(rows)
 
-    def derive(self, rows: Array) -> None:
+    def derive(self, rows: RowIds) -> None:
         given = self.copied(rows) if self.plain else None
         if given is None:
             rows, given = self.computed(rows)
         if not len(rows):
             return
         target = self.events.add(given)
+        if len(rows) == 1:
+            self._support(given, rows, target)
+            return
         support = np.empty((FIELDS, len(rows)), np.int64)
         support[START], support[END], support[LEFT], support[RIGHT] = given[0], given[1], rows, target
         support[RANK] = given[2] - 1
         self.out.table.append(support)
 
-    def copied(self, rows: Array) -> Array | None:
+    def _support(self, given: Array, row: RowIds, event: Array) -> None:
+        """Stores the one derivation of a step."""
+        table = self.out.table
+        table.room(1)
+        start, end, rank = given[:3, 0].tolist()
+        table.data[:FIELDS, table.n] = (start, end, row.item(0), event.item(0), rank - 1)
+        table.added(1)
+
+    def _copied_row(self, row: int) -> Array | None:
+        """The event of one row, see `copied`."""
+        view, context = self.inputs[0], self.runtime.context
+        fields = view.table.data[:, row].tolist()
+        given = [fields[START], fields[END], fields[RANK] + 1]
+        for arg in self.args:
+            if type(arg) is Var:
+                code = fields[view.vars[arg.name]]
+                if code == OPEN:
+                    return None
+                given.append(code)
+            elif type(arg) is Const:
+                given.append(context.encode(arg.value))
+        return np.array(given, np.int64).reshape(-1, 1)
+
+    def copied(self, rows: RowIds) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
+        if len(rows) == 1:
+            return self._copied_row(rows.item(0))
         view, data = self.inputs[0], self.inputs[0].table.data
         given = np.empty((3 + len(self.args), len(rows)), np.int64)
         given[0], given[1], given[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1
@@ -362,42 +403,24 @@ class Derive(Operator):
                 given[3 + i] = self.runtime.context.encode(arg.value)
         return given
 
-    def computed(self, rows: Array) -> tuple[Array, Array]:
+    def computed(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
-        view, context = self.inputs[0], self.runtime.context
+        context = self.runtime.context
         context.name_events = self.name_events
-        frame = frame_of(view, rows)
-        start, end = frame.cover(self.covers)
-        ok = (start > -LONGEST) & (end < LONGEST)
-        for _ in range(int((~ok).sum())):
-            context.report(self.rule, "a time beyond 60 bits", {})
-        if self.until is not None:
-            codes, computed = context.values(self.until, frame, self.rule)
-            times = [context.dictionary.decode(code) for code in codes.tolist()]
-            end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
-            ok &= computed
-        if self.since is not None:
-            start, timely = starts(context, self.since, frame, start, end, self.rule)
-            ok &= timely
-        columns: list[Array] = []
-        for arg in self.args:
-            codes, computed = context.values(arg, frame, self.rule)
-            columns.append(codes)
-            ok &= computed
-        given = np.stack([start, end, frame.rank + 1, *columns])
-        keep = np.flatnonzero(ok)
-        return (rows, given) if len(keep) == len(rows) else (rows[keep], given[:, keep])
+        frame = frame_of(self.inputs[0], rows)
+        given, ok = events_of(context, frame, self.rule, self.args, self.covers, self.since, self.until)
+        return (rows, given) if ok.all() else (rows[ok], given[:, ok])
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.runtime.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
@@ -423,8 +446,38 @@ class Derive(Operator):
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
 
 
+def events_of(
+    context: Context,
+    frame: Frame,
+    rule: str,
+    args: tuple[Expr, ...],
+    covers: tuple[str, ...],
+    since: Expr | Literal["END"] | None,
+    until: Expr | None = None,
+) -> tuple[Array, Array]:
+    """The events that rows make (start, end, rank, arguments), and for which rows they can be computed."""
+    start, end = frame.cover(covers)
+    ok = (start > -TIME_LIMIT) & (end < TIME_LIMIT)
+    for _ in range(int((~ok).sum())):
+        context.report(rule, "a time beyond 60 bits", {})
+    if until is not None:
+        codes, computed = context.values(until, frame, rule)
+        times = [context.dictionary.decode(code) for code in codes.tolist()]
+        end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
+        ok &= computed
+    if since is not None:
+        start, timely = starts(context, since, frame, start, end, rule)
+        ok &= timely
+    columns: list[Array] = []
+    for arg in args:
+        codes, computed = context.values(arg, frame, rule)
+        columns.append(codes)
+        ok &= computed
+    return np.stack([start, end, frame.rank + 1, *columns]), ok
+
+
 def starts(
-    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Array, end: Array, rule: str
+    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Times, end: Times, rule: str
 ) -> tuple[Array, Array]:
     """Where the events of rows start, given their covers, and for which of them that can be said."""
     ok = np.ones(len(frame), bool)
@@ -446,7 +499,7 @@ def starts(
     late = ok & (found > end)
     for _ in range(int(late.sum())):
         context.report(rule, "SINCE: a start after the end", {})
-    far = ok & (np.abs(found) >= LONGEST)
+    far = ok & (np.abs(found) >= TIME_LIMIT)
     for _ in range(int(far.sum())):
         context.report(rule, "a time beyond 60 bits", {})
     ok &= ~late & ~far

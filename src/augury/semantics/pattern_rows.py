@@ -19,14 +19,15 @@ from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate
 from augury.algebra.window_lengths import time_points
-from augury.core.clock import MAX_TIME, MIN_TIME, Timestamp
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Timestamp
 from augury.core.errors import RunError
 from augury.core.model import Event, OrderKey, Value, order_key
-from augury.reference.occurrences import Row, distinct
-from augury.reference.policies import Pair, PairChooser, occurrences, pair_of, per_values
-from augury.reference.rdf_by_rdflib import ReferenceDataset, ReferenceGraphPatterns, TermTriple, key_from
-from augury.reference.runs import RunEvaluator
-from augury.reference.static import Static
+from augury.semantics.occurrences import Row, distinct
+from augury.semantics.policy_choice import Pair, PairChooser, occurrences, pair_of, per_values
+from augury.semantics.rdf_by_rdflib import ReferenceDataset, ReferenceGraphPatterns, TermTriple, key_from
+from augury.semantics.run_matches import RunEvaluator
+from augury.semantics.static_calls import Static
 
 
 @dataclass
@@ -76,7 +77,8 @@ class World:
                 yield from self._every(node)
             case n.Label():
                 for row in self.rows(node.input):
-                    yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, row.parts)})
+                    parts = () if node.interval else row.parts
+                    yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, parts)})
             case n.Select():
                 for row in self.rows(node.input):
                     yield from self.select(node.where, row)
@@ -165,10 +167,10 @@ class World:
                 if binding is not None:
                     yield row.bind(binding)
             case n.Holds():
-                for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
+                for extended, proof in self.static.solve(condition, row.binding, row.asked_at(condition)):
                     yield row.bind(extended, proof._replace(was=condition.was))
             case n.Unless():
-                if not self.static.holds(condition, row.binding, row.end - condition.was):
+                if not self.static.holds(condition, row.binding, row.asked_at(condition)):
                     yield row
             case n.AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):
