@@ -34,6 +34,8 @@ class Learnt(Arrived):
 
     def apply(self, circuit: Circuit) -> None:
         circuit.learned(circuit.knowledge.changes.apply(self.statements))
+        for learn in circuit.learning.values():
+            learn.said(self.statements)
         circuit.run()
 
 

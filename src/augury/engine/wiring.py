@@ -15,6 +15,7 @@ from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import Solve
 from augury.engine.operators.join import JoinOperator
 from augury.engine.operators.learn import Learn
+from augury.engine.operators.learn_latest import LearnLatest
 from augury.engine.operators.map import MapOperator, Point, ScanOperator, Unfolded, UnionOperator, Until
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.ranged_collect import RangedCollect
@@ -44,6 +45,7 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.GreedyRunSpec: Greedy,
     s.InputSpec: Events,
     s.JoinSpec: JoinOperator,
+    s.LatestSpec: LearnLatest,
     s.LearnSpec: Learn,
     s.LongestSpec: Longest,
     s.MomentsSpec: Moments,

@@ -53,6 +53,7 @@ from augury.planner.specs import (
     EventRowsSpec,
     FrozenDict,
     GraphSpec,
+    LatestSpec,
     LearnSpec,
     Output,
     PointSpec,
@@ -119,7 +120,11 @@ def _learn(planning: Planning, layer: Stratum) -> None:
         if ready and predicate not in planning.learning:
             planning.learning.add(predicate)
             sets = tuple(Reading(planning.events(type)) for type, _ in wanted)
-            planning.add(LearnSpec(inputs=sets, predicate=predicate, ends=tuple(ends for _, ends in wanted)))
+            ends, key = tuple(ends for _, ends in wanted), plan.latest.get(predicate)
+            if key is None:
+                planning.add(LearnSpec(inputs=sets, predicate=predicate, ends=ends))
+            else:
+                planning.add(LatestSpec(inputs=sets, predicate=predicate, ends=ends, key_arguments=key))
 
 
 def _columns_read(plan: Plan, rules: Iterable[Rule], setting: Setting) -> dict[Predicate, set[int]]:

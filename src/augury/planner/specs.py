@@ -169,6 +169,14 @@ class LearnSpec(Spec):
     ends: tuple[bool, ...]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LatestSpec(LearnSpec):
+    """Facts with one value for each key, which the last event makes. `key_arguments` are the numbers of its arguments."""
+
+    kind: ClassVar[str] = "latest facts"
+    key_arguments: tuple[int, ...]
+
+
 # Rows of one input
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
+from augury.knowledge.timeline import Statement
 from augury.planner.specs import LearnSpec
 from augury.storage.table import END, Table
 
@@ -43,6 +45,9 @@ class Learn(Operator):
         come = np.repeat([come for _, _, come in changed], count)
         self.touched += len(times)
         self.runtime.learned(self.runtime.knowledge.changes.make(self.predicate, columns, times, ends, come))
+
+    def said(self, statements: Iterable[Statement]) -> None:
+        """Facts were asserted or retracted from outside, which concerns what events make of others of their key."""
 
     def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
