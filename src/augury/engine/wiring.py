@@ -25,6 +25,7 @@ from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.settled import Settled
+from augury.engine.operators.throttle import EventRows, Throttle
 from augury.engine.runtime import Runtime
 from augury.planner import specs as s
 
@@ -38,6 +39,7 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.CollectSpec: CollectOperator,
     s.CompleteSpec: Complete,
     s.DeriveSpec: Derive,
+    s.EventRowsSpec: EventRows,
     s.GraphSpec: Solve,
     s.GreedyRunSpec: Greedy,
     s.InputSpec: Events,
@@ -57,6 +59,7 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.SelectSpec: MapOperator,
     s.SetSpec: Derived,
     s.SettledSpec: Settled,
+    s.ThrottleSpec: Throttle,
     s.UnfoldSpec: Unfolded,
     s.UnionSpec: UnionOperator,
     s.UntilSpec: Until,

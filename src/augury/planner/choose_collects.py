@@ -39,7 +39,7 @@ _ADDITIVE = _SUMS | {"count", "first", "last", "any", "all", "min", "max", "arg_
 def needed_after(rule: Rule, number: int) -> Needs:
     """What is read after a collect: by the head, conditions on groups, a ranking, and later collects."""
     vars = {v for value in rule.values for v in variables(value)}
-    vars |= set(rule.top.per) if rule.top else set()
+    vars |= rule.per
     if number < len(rule.collects):
         vars |= {v for c in rule.having for v in condition_vars(c)}
     for collect in rule.collects[number + 1 :]:

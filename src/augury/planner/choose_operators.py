@@ -40,7 +40,7 @@ from augury.algebra.strata import Stratum
 from augury.algebra.terms import Var, Wild, variables
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
-from augury.core.fields import FIELDS
+from augury.core.fields import FAR, FIELDS
 from augury.planner.choose_collects import choose_collect, choose_panes, needed_after, with_until
 from augury.planner.choose_joins import choose_join, parted, repeated, without_inside
 from augury.planner.choose_runs import choose_run
@@ -48,6 +48,7 @@ from augury.planner.planning import Needs, Planning, Setting, in_order, possible
 from augury.planner.specs import (
     ClockWindowsSpec,
     DeriveSpec,
+    EventRowsSpec,
     FrozenDict,
     GraphSpec,
     LearnSpec,
@@ -60,6 +61,7 @@ from augury.planner.specs import (
     SelectSpec,
     SettledSpec,
     Spec,
+    ThrottleSpec,
     UnfoldSpec,
     UnionSpec,
 )
@@ -157,15 +159,39 @@ def choose_rule(planning: Planning, rule: Rule) -> DeriveSpec:
         place = {rule.top.place} if rule.top.place else set()
         out = Output.of(sorted(set(rows.vars) | place), sorted(rows.labels))
         rows, covers = planning.add(RankingSpec(inputs=(rows,), out=out, rule=rule.label, head=rule)), ()
+    args, since = rule.args, rule.since
+    if rule.at_most is not None:
+        rows = _throttle(planning, rule, rows, covers)
+        args, covers, since = tuple(map(Var, _event_args(rule))), (), None
     if rule.delay:
         rows = planning.add(SettledSpec(inputs=(rows,), out=same_columns(rows), rule=rule.label))
     head = DeriveSpec(
-        inputs=(rows,), rule=rule.label, events=planning.events(rule.predicate), args=rule.args, covers=covers,
-        since=rule.since, until=rule.until, delay=planning.setting.clock.length(rule.delay) if rule.delay else 0,
+        inputs=(rows,), rule=rule.label, events=planning.events(rule.predicate), args=args, covers=covers,
+        since=since, until=rule.until, delay=planning.setting.clock.length(rule.delay) if rule.delay else 0,
     )  # fmt: skip
     spec = planning.add(head).source
     assert isinstance(spec, DeriveSpec)
     return spec
+
+
+def _event_args(rule: Rule) -> tuple[str, ...]:
+    """The variables that hold the arguments of the events that rows make."""
+    return tuple(f"#{i}" for i in range(len(rule.args)))
+
+
+def _throttle(planning: Planning, rule: Rule, rows: Reading, covers: tuple[str, ...]) -> Reading:
+    """The events that the rows of a rule make, and those of them that AT MOST lets through."""
+    assert rule.at_most is not None
+    names, per, clock = _event_args(rule), rule.at_most.per, planning.setting.clock
+    made = planning.add(
+        EventRowsSpec(inputs=(rows,), out=Output.of([*names, *per]), rule=rule.label, head=rule, covers=covers)
+    )
+    point, every = clock.tick if clock.kind == "logical" else 1, rule.at_most.every
+    throttle = ThrottleSpec(
+        inputs=(made,), out=Output.of(names), rule=rule.label, args=names, per=per, count=rule.at_most.count,
+        every=None if every is None else min(-(-every // point), FAR),
+    )  # fmt: skip
+    return planning.add(throttle)
 
 
 def _having(planning: Planning, rule: Rule, rows: Reading) -> Reading:

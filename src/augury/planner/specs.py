@@ -232,6 +232,26 @@ class RankingSpec(Spec):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class EventRowsSpec(Spec):
+    """The events that the rows of a rule make, with the variables that a throttle counts by."""
+
+    kind: ClassVar[str] = "events"
+    head: Rule
+    covers: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThrottleSpec(Spec):
+    """Of the events with one key at most `count` in any `every` time points, None for ever."""
+
+    kind: ClassVar[str] = "at most"
+    args: tuple[str, ...]
+    per: tuple[str, ...]
+    count: int
+    every: int | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class UnionSpec(Spec):
     """The rows of both inputs."""
 

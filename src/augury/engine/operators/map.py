@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.nodes import Holds, Unless, walk_condition
 from augury.core.jit import Array
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.planner.specs import UNTIL, PointSpec, ScanSpec, SelectSpec, UnfoldSpec, UntilSpec
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import Frame, frame_of, store
+from augury.storage.frame import Frame, View, frame_of, store
 from augury.storage.table import END, FIELDS, LEFT, START
 from augury.storage.unique import unique_first_inverse
 
@@ -24,10 +25,10 @@ class EachRow(Operator):
     """Rows of one input, each of which gives rows of its own (`mapped`)."""
 
     def step(self) -> None:
-        self.drop_children(0)
-        stale = self.stale(0)
-        if len(stale):
-            self.reselect(stale)
+        if self.lost[0]:
+            self.drop_children(0)
+        if self.revised:
+            self.reselect(self.stale(0))
         rows = self.gains(0)
         if len(rows):
             self.runtime.context.name_events = self.name_events
@@ -35,6 +36,8 @@ class EachRow(Operator):
 
     def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
+        if not len(rows):
+            return
         out, links = self.out.table, self.links[0]
         self.touched += len(rows)
         self.runtime.context.name_events = self.name_events
@@ -74,6 +77,19 @@ class MapOperator(EachRow):
         super().__init__(runtime, spec)
         self.labels, self.longest, self.where = spec.labels, spec.longest, spec.where
         runtime.asks(self, spec.where)
+
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        labels = self.inputs[0].labels
+        asked = (part for c in self.where for part in walk_condition(c) if isinstance(part, Holds | Unless))
+        return tuple({END if part.at is None else labels[part.at][1] for part in asked}) or (END,)
+
+    def asks_again(self) -> tuple[View, ...]:
+        """Facts that are seen at the end of the events of a row, before a window beside them ends: as long as there are events."""
+        if self.asked_fields == (END,):
+            return ()
+        runtime = self.runtime
+        return tuple(events.out for events in (*runtime.inputs.values(), *runtime.derived.values()))
 
     def mapped(self, frame: Frame) -> Frame:
         if self.longest is not None:
