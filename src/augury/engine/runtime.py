@@ -17,12 +17,11 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.strata import asks_before, static_calls_of
 from augury.algebra.timing import Lengths
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, cut
-from augury.core.fields import FIELDS, LEFT
-from augury.core.jit import Array
 from augury.core.model import Event, Fact
-from augury.explain.proofs import Proofs
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
@@ -31,7 +30,8 @@ from augury.knowledge.solving.changing import Spans
 from augury.planner.specs import InputSpec, Output, Reading, Spec
 from augury.storage.conditions import Context
 from augury.storage.dictionary import Dictionary
-from augury.storage.frame import LONGEST, View
+from augury.storage.fields import FIELDS, LEFT
+from augury.storage.frame import View
 from augury.storage.table import Table, Tables
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ class Runtime:
         self.errors: dict[tuple[str, str], int] = {}
         self.reported: dict[tuple[str, str], int] = {}  # the counts of errors of this step as they were before it
         self.journal: list[tuple[Table, int, int, int]] = []  # fields written in place: table, field, row, old value
-        self._proofs: Proofs | None = None
         self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.inputs: dict[Predicate, Events] = {}
         self.derived: dict[Predicate, Derived] = {}
@@ -146,7 +145,7 @@ class Runtime:
             return self.parts(view.table, row)
         return self.label_parts(self.sources[id(view.table)][where], int(view.table.data[LEFT + where, row]), label)
 
-    def label_rows(self, view: View, rows: Array, label: str) -> tuple[Table, Array] | None:
+    def label_rows(self, view: View, rows: RowIds, label: str) -> tuple[Table, Array] | None:
         """The same for many rows, where all have one event behind the label: its table, and its rows."""
         where = view.named.get(label)
         if where is None or (rows < 0).any():
@@ -155,7 +154,7 @@ class Runtime:
             return self.part_rows(view.table, rows)
         return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
 
-    def part_rows(self, table: Table, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
         """The events that rows derive from, where each derives from one: their table, and their rows."""
         return None if (rows < 0).any() else self.makers[id(table)].part_rows(rows)
 
@@ -170,16 +169,9 @@ class Runtime:
             self._events[key] = event
         return event
 
-    @property
-    def proofs(self) -> Proofs:
-        """Why static atoms hold, by the facts of now."""
-        if self._proofs is None or self._proofs.version != self.knowledge.version:
-            self._proofs = Proofs(self.knowledge)
-        return self._proofs
-
     # Times
 
-    def lasting(self, start: Array, end: Array) -> None:
+    def lasting(self, start: Times, end: Times) -> None:
         """Inputs arrive. One that is longer than all were when rows were forgotten may need what is gone."""
         lengths = end - start
         if self.begins is not None and bool((early := start <= self.begins).any()):
@@ -229,5 +221,5 @@ class Runtime:
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
                 if names & touched:  # who asks for the time point before is concerned by one more
-                    until = np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi
+                    until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
                     operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)

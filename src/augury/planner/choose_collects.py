@@ -15,7 +15,7 @@ from augury.algebra.rule_terms import collected_variables, head_labels, later_va
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, labels, variables
 from augury.algebra.terms import walk as walk_terms
-from augury.core.fields import END, FAR
+from augury.core.bounds import FAR
 from augury.planner.choose_joins import bound_by_facts, several_rows
 from augury.planner.planning import Needs, Planning, in_order, possible_vars, same_columns
 from augury.planner.specs import (
@@ -30,6 +30,7 @@ from augury.planner.specs import (
     RowsOfOne,
     UntilSpec,
 )
+from augury.storage.fields import END
 
 _FEW = 32  # to list the last few is cheaper than to keep running totals
 _SUMS = {"sum", "avg", "variance", "stddev"}

@@ -38,9 +38,9 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.rule_terms import just_windows
 from augury.algebra.strata import Stratum
 from augury.algebra.terms import Var, Wild, variables
+from augury.core.bounds import FAR
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
-from augury.core.fields import FAR, FIELDS
 from augury.planner.choose_collects import choose_collect, choose_panes, needed_after, with_until
 from augury.planner.choose_joins import choose_join, parted, repeated, without_inside
 from augury.planner.choose_runs import choose_run
@@ -65,6 +65,7 @@ from augury.planner.specs import (
     UnfoldSpec,
     UnionSpec,
 )
+from augury.storage.fields import FIELDS
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from augury.algebra.plan import Predicate
 from augury.algebra.terms import Expr
 from augury.algebra.timing import Lengths
 from augury.core.clock import Clock
-from augury.core.fields import FIELDS
 from augury.planner.implied_bounds import JoinBounds, implied_back, implied_bounds
 from augury.planner.run_moves import Moves
+from augury.storage.fields import FIELDS
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 import numpy as np
 
 from augury.algebra.nodes import Policy
-from augury.core.fields import FAR
-from augury.core.jit import Array
+from augury.core.arrays import Array
+from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import JoinOperator, joined

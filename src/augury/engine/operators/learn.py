@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.planner.specs import LearnSpec
@@ -44,7 +44,7 @@ class Learn(Operator):
         self.touched += len(times)
         self.runtime.learned(self.runtime.knowledge.changes.make(self.predicate, columns, times, ends, come))
 
-    def _codes(self, port: int, rows: Array, i: int) -> Array:
+    def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
         table = self.inputs[port].table
         return self.runtime.bridge.translated(table.data[table.codes[i], rows])

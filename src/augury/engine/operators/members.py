@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.event_order import row_ranks, same_events
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
 
 
-def occurrences(runtime: Runtime, table: Table, rows: Array) -> Array:
+def occurrences(circuit: Runtime, table: Table, rows: RowIds) -> Array:
     """A number for each row: rows that are made of the same events have the same one."""
-    return same_events(runtime, table, rows)
+    return same_events(circuit, table, rows)
 
 
-def each_once(runtime: Runtime, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:
+def each_once(circuit: Runtime, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:
     """Of members that are alike in their group, their occurrence and in what aggregates see, one."""
-    canonical = runtime.tables.dictionary.canonical
+    canonical = circuit.tables.dictionary.canonical
     values = [canonical(frame.vars[v]) for v in seen if v in frame.vars]
     order, first = in_groups([*keys, *values])
     return np.sort(order[first])
 
 
 def in_order_of_events(
-    runtime: Runtime, table: Table, rows: Array, frame: Frame, owner: Array, seen: Sequence[str]
+    circuit: Runtime, table: Table, rows: RowIds, frame: Frame, owner: RowIds, seen: Sequence[str]
 ) -> Array | None:
     """The order of members of groups, which stand one after the other; None where it is as they stand.
 
@@ -52,13 +52,13 @@ def in_order_of_events(
         return order
     tied = unique(order[np.r_[tie, tie + 1]])
     rank = np.zeros(len(rows), np.int64)
-    ordering = Ordering(row_ranks(runtime, table, rows[tied]))
+    ordering = Ordering(row_ranks(circuit, table, rows[tied]))
     columns = [frame.vars[v][tied] for v in seen if v in frame.vars]
-    rank[tied] = ordering.refine(_value_keys(runtime, columns)).ranks()
+    rank[tied] = ordering.refine(_value_keys(circuit, columns)).ranks()
     return np.lexsort((rank, start, end, owner))
 
 
-def _value_keys(runtime: Runtime, columns: list[Array]) -> Iterator[Callable[[Array], Array]]:
+def _value_keys(circuit: Runtime, columns: list[Array]) -> Iterator[Callable[[Array], Array]]:
     """Keys that order members of one occurrence by the values of variables, those that are left open aside.
 
     The bound variables of a member are a list of names and values. So one that leaves a variable open comes after the
@@ -66,11 +66,11 @@ def _value_keys(runtime: Runtime, columns: list[Array]) -> Iterator[Callable[[Ar
     """
     for i in range(len(columns)):
 
-        def key(rows: Array, i: int = i) -> Array:
+        def key(rows: RowIds, i: int = i) -> Array:
             codes = columns[i][rows]
             bound = codes != OPEN
             ranks = np.zeros(len(rows), np.int64)
-            ranks[bound] = unique_inverse(code_ranks(runtime.tables.dictionary, codes[bound]))[1]
+            ranks[bound] = unique_inverse(code_ranks(circuit.tables.dictionary, codes[bound]))[1]
             more = np.zeros(len(rows), bool)
             for later in columns[i + 1 :]:
                 more |= later[rows] != OPEN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser
@@ -149,7 +149,7 @@ class Throttle(Chooser):
         if len(lost):
             self.links[0].kill(lost)
 
-    def contents(self, rows: Array) -> Iterator[tuple[int, _Codes, _Codes]]:
+    def contents(self, rows: RowIds) -> Iterator[tuple[int, _Codes, _Codes]]:
         """Rows with the event that each makes, equal ones alike, and with their keys."""
         data, canonical = self.inputs[0].table.data, self.runtime.tables.dictionary.canonical
 

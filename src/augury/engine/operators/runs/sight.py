@@ -19,7 +19,7 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
 from augury.algebra.terms import labels as labels_of
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Mask, RowIds, Times
 from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
 from augury.planner.run_questions import Turn, has_earlier, outermost_prevs, with_terms
@@ -54,10 +54,11 @@ class Sight:
 
     def rows(self, part: int, moments: Array) -> Array:
         """The rows of a part that moments are."""
-        return self.moments.out.table.data[self.moments.row_fields[part], moments]
+        values: Array = self.moments.out.table.data[self.moments.row_fields[part], moments]
+        return values
 
     def frame(
-        self, at: Mapping[int, Array], end: Array, own: int | None = None, only: set[str] | None = None
+        self, at: Mapping[int, Array], end: Times, own: int | None = None, only: set[str] | None = None
     ) -> tuple[Frame, dict[str, Array]]:
         """Matches as rows, given the last moment of each part, -1 where there is none; and which ones have each label.
 
@@ -203,7 +204,7 @@ class Sight:
         asked: Iterable[tuple[Condition, Iterable[str]]],
         frame: Frame,
         has: Mapping[str, Array],
-        mask: Array,
+        mask: Mask,
         bound: set[str],
     ) -> Array:
         """Which rows of those in a mask meet conditions, each asked where all that must be present is."""
@@ -251,11 +252,11 @@ def without_open(frame: Frame, names: Iterable[str]) -> Frame:
     return replace(frame, vars={**frame.vars, **{v: np.where(c == OPEN, NULL, c) for v, c in columns.items()}})
 
 
-def _taken(frame: Frame | None, rows: Array) -> Frame | None:
+def _taken(frame: Frame | None, rows: RowIds) -> Frame | None:
     return None if frame is None else frame.take(rows)
 
 
-def once(numbers: Array) -> Array:
+def once(numbers: Integers) -> Array:
     """Numbers in ascending order, each once."""
     if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
         return numbers
