@@ -60,7 +60,7 @@ class Panes(Operator):
         self.totals = WindowTotals(circuit, collected, self.collect, rule.label, several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
-        self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
+        self.adding = PartialTotals(circuit, collected, self.collect, self.totals) if adds else None
         self.partials: dict[int, Share] = {}
         circuit.clocked.append(self)
         circuit.asks(self, self.collect.where)
@@ -203,8 +203,6 @@ class Panes(Operator):
             standing = self.inputs[0].table.alive[rows].astype(bool)
             self.touched += int(standing.sum())
             found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
-            if found is None:
-                return None
             self.partials |= found
         panes = [p for p in panes if p in self.partials]
         if not panes:

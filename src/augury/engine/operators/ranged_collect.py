@@ -40,7 +40,7 @@ class RangedCollect(CollectOperator):
     def suits(cls, circuit: Circuit, collect: nodes.Collect, rows: View) -> bool:
         """Whether a row has one group, of all that lies in its window, and its totals add up. To list a few is cheaper."""
         one_group = not collect.where and not collect.by and (collect.last is None or collect.last > _FEW)
-        return one_group and adds_up(collect, rows, circuit.plan.functions)
+        return one_group and adds_up(collect, rows, circuit.context.scalars)
 
     def follow(self, lost: Array, gained: Array) -> None:
         before = self.ranges.touched
