@@ -52,6 +52,7 @@ class Arrived:
     )
     accepted: int = 0
     repeated: int = 0  # known already, as they are
+    repeats: dict[Predicate | None, int] = field(default_factory=dict)  # of a host: the same by type; None: revocations
     greatest: int | None = None
     frontier: int | None = None  # up to when nothing more ends, where that was said
     batches: dict[Predicate, Batch] = field(default_factory=dict)
@@ -412,8 +413,11 @@ class Arrivals:
             arrived.received += 1
             self._revoke(Revocation(id), arrived, {}, {}, {}, tombstones, frontier)
         arrived.tombstones = sorted(tombstones)
+        arrived.repeats[None] = arrived.repeated
         for type, batch in batches.items():
+            before = arrived.repeated
             self._batch(type, batch, None if type in self.plan.given else frontier, arrived)
+            arrived.repeats[type] = arrived.repeated - before
         for ids in (withdrawn or {}).values():
             for id in ids:
                 known = self.by_id.get(id)

@@ -195,7 +195,8 @@ class Circuit:
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
-            guard.timely()
+            if guard.timed:
+                guard.timely()
             if guard.bytes is not None:
                 self._weigh(guard, over=not ready)
 

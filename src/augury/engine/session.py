@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -74,6 +75,9 @@ class Session:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
+        self.repeats: Counter[Predicate | None] = (
+            Counter()
+        )  # in the steps of a host: `repeated` by type; None: revocations
         self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
@@ -393,6 +397,7 @@ class Session:
         self.received += arrived.received
         self.accepted += arrived.accepted
         self.repeated += arrived.repeated
+        self.repeats.update(arrived.repeats)
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
         if self._late is None:

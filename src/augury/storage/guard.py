@@ -25,6 +25,7 @@ class Guard:
         self.limits = limits = limits or Limits()
         self.rows = sys.maxsize if limits.rows is None else limits.rows
         self.bytes = limits.bytes
+        self.timed = limits.time is not None
         self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
         self._pairs, self._until = 0, float("inf")
         self._watching = False
@@ -44,7 +45,8 @@ class Guard:
         self._pairs += count
         if self._pairs > self._most_pairs and self._watching:
             raise _exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
-        self.timely()
+        if self.timed:
+            self.timely()
 
     def timely(self) -> None:
         if self.limits.time is not None and self._watching and monotonic() > self._until:

@@ -48,6 +48,8 @@ __all__ = [
 class TableObserver(Protocol):
     """Whoever follows what becomes of a table."""
 
+    scheduled: bool
+
     def wake(self) -> None: ...
 
     def lose(self, port: int, rows: Array) -> None: ...
@@ -126,14 +128,19 @@ class Table:
         if count == 0:
             return
         lo, self.n = self.n, self.n + count
-        self.alive[lo : self.n] = 1
+        if count == 1:
+            self.alive[lo] = 1
+        else:
+            self.alive[lo : self.n] = 1
         self.grew(lo)
 
     def grew(self, lo: int) -> None:
-        self.tables.rows += self.n - lo
-        self.tables.touched(self)
-        for follower, _ in self.readers:
-            follower.wake()
+        tables = self.tables
+        tables.rows += self.n - lo
+        tables.changed[id(self)] = self
+        for reader, _ in self.readers:
+            if not reader.scheduled:
+                reader.wake()
 
     def kill(self, rows: Array) -> None:
         """Rows that stand no longer."""
@@ -144,7 +151,7 @@ class Table:
         """Says that rows have been marked as dead."""
         if len(rows) == 0:
             return
-        self.tables.touched(self)
+        self.tables.changed[id(self)] = self
         self.dead += len(rows)
         self.killed.append(rows)
         for follower, port in self.readers:
@@ -192,9 +199,10 @@ class Table:
 
     def begin(self) -> None:
         """The step is over, and the next one begins. It may be called again where it was broken off."""
-        self.prepare()
-        for rows in self.killed:
-            self.stood[rows] = 0
+        if self.killed:
+            self.prepare()
+            for rows in self.killed:
+                self.stood[rows] = 0
         self.mark = self.n
         self.killed = []
 
@@ -257,10 +265,6 @@ class Tables:
         self.share = 1.0  # how much of the step has come
         self.guard = Guard()
 
-    def touched(self, table: Table) -> None:
-        if id(table) not in self.changed:
-            self.changed[id(table)] = table
-
     def room(self, count: int, before: int) -> int:
         """Room for so many rows, of which `before` were there when the step began, and for what is still to come of it."""
         new, usual = count - before, capacity(count) * (2 if count < _MANY else 1)
@@ -320,6 +324,8 @@ class Index:
     def _in_order(self) -> Array:
         """The rows that it has not taken in, by the field that orders chains: else each would walk back over others."""
         rows = np.arange(self.seen, self.table.n)
+        if len(rows) == 1:
+            return rows
         times = self.table.data[self.order, self.seen : self.table.n]
         return rows if bool((times[1:] >= times[:-1]).all()) else rows[np.argsort(times, kind="stable")]
 
@@ -337,7 +343,9 @@ class Latest:
     def before(self, limit: int) -> int:
         """Of the rows before `limit`, or of more of them."""
         if self.seen < limit:
-            self.found = max(self.found, int(self.table.data[self.field, self.seen : limit].max()))
+            data, lo = self.table.data, self.seen
+            new = data.item(self.field, lo) if limit - lo == 1 else int(data[self.field, lo:limit].max())
+            self.found = max(self.found, new)
             self.seen = limit
         return self.found
 

@@ -22,7 +22,20 @@ from augury.storage.dictionary import OPEN
 from augury.storage.frame import LONGEST, Frame, View, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
-from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Links, Table, grown, marked_buckets, too_full
+from augury.storage.table import (
+    END,
+    FIELDS,
+    LEFT,
+    NONE,
+    RANK,
+    RIGHT,
+    START,
+    Links,
+    Table,
+    grown,
+    marked_buckets,
+    too_full,
+)
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
@@ -72,7 +85,7 @@ class Derived(Operator):
             self.used = table.live
         target = np.empty(count, np.int64)
         before = table.n
-        n = support(
+        n = support.call(
             given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
@@ -335,7 +348,7 @@ class Derive(Operator):
         )
 
     def step(self) -> None:
-        lost = self.losses(0)
+        lost = self.losses(0) if self.lost[0] else NONE
         if len(lost):
             gone = self.links[0].kill(lost)
             self.touched += len(gone)
@@ -352,13 +365,41 @@ class Derive(Operator):
         if not len(rows):
             return
         target = self.events.add(given)
+        if len(rows) == 1:
+            self._support(given, rows, target)
+            return
         support = np.empty((FIELDS, len(rows)), np.int64)
         support[START], support[END], support[LEFT], support[RIGHT] = given[0], given[1], rows, target
         support[RANK] = given[2] - 1
         self.out.table.append(support)
 
+    def _support(self, given: Array, row: Array, event: Array) -> None:
+        """Stores the one derivation of a step."""
+        table = self.out.table
+        table.room(1)
+        start, end, rank = given[:3, 0].tolist()
+        table.data[:FIELDS, table.n] = (start, end, row.item(0), event.item(0), rank - 1)
+        table.added(1)
+
+    def _copied_row(self, row: int) -> Array | None:
+        """The event of one row, see `copied`."""
+        view, context = self.inputs[0], self.circuit.context
+        fields = view.table.data[:, row].tolist()
+        given = [fields[START], fields[END], fields[RANK] + 1]
+        for arg in self.args:
+            if type(arg) is Var:
+                code = fields[view.vars[arg.name]]
+                if code == OPEN:
+                    return None
+                given.append(code)
+            elif type(arg) is Const:
+                given.append(context.encode(arg.value))
+        return np.array(given, np.int64).reshape(-1, 1)
+
     def copied(self, rows: Array) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
+        if len(rows) == 1:
+            return self._copied_row(rows.item(0))
         view, data = self.inputs[0], self.inputs[0].table.data
         given = np.empty((3 + len(self.args), len(rows)), np.int64)
         given[0], given[1], given[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1
@@ -373,29 +414,10 @@ class Derive(Operator):
 
     def computed(self, rows: Array) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
-        view, context = self.inputs[0], self.circuit.context
-        context.name_events = self.name_events
-        frame = frame_of(view, rows)
-        start, end = frame.cover(self.covers)
-        ok = (start > -LONGEST) & (end < LONGEST)
-        for _ in range(int((~ok).sum())):
-            context.report(self.rule, "a time beyond 60 bits", {})
-        if self.until is not None:
-            codes, computed = context.values(self.until, frame, self.rule)
-            times = [context.dictionary.decode(code) for code in codes.tolist()]
-            end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
-            ok &= computed
-        if self.since is not None:
-            start, timely = starts(context, self.since, frame, start, end, self.rule)
-            ok &= timely
-        columns: list[Array] = []
-        for arg in self.args:
-            codes, computed = context.values(arg, frame, self.rule)
-            columns.append(codes)
-            ok &= computed
-        given = np.stack([start, end, frame.rank + 1, *columns])
-        keep = np.flatnonzero(ok)
-        return (rows, given) if len(keep) == len(rows) else (rows[keep], given[:, keep])
+        self.circuit.context.name_events = self.name_events
+        frame = frame_of(self.inputs[0], rows)
+        given, ok = events_of(self.circuit.context, frame, self.rule, self.args, self.covers, self.since, self.until)
+        return (rows, given) if ok.all() else (rows[ok], given[:, ok])
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
@@ -430,6 +452,36 @@ class Derive(Operator):
             kept &= changes[table.data[RIGHT, : table.n]]
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
+
+
+def events_of(
+    context: Context,
+    frame: Frame,
+    rule: str,
+    args: tuple[Expr, ...],
+    covers: tuple[str, ...],
+    since: Expr | Literal["END"] | None,
+    until: Expr | None = None,
+) -> tuple[Array, Array]:
+    """The events that rows make (start, end, rank, arguments), and for which rows they can be computed."""
+    start, end = frame.cover(covers)
+    ok = (start > -LONGEST) & (end < LONGEST)
+    for _ in range(int((~ok).sum())):
+        context.report(rule, "a time beyond 60 bits", {})
+    if until is not None:
+        codes, computed = context.values(until, frame, rule)
+        times = [context.dictionary.decode(code) for code in codes.tolist()]
+        end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
+        ok &= computed
+    if since is not None:
+        start, timely = starts(context, since, frame, start, end, rule)
+        ok &= timely
+    columns: list[Array] = []
+    for arg in args:
+        codes, computed = context.values(arg, frame, rule)
+        columns.append(codes)
+        ok &= computed
+    return np.stack([start, end, frame.rank + 1, *columns]), ok
 
 
 def starts(

@@ -16,7 +16,7 @@ from augury.planner.implied_bounds import FAR, BoundsFor
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe
-from augury.storage.table import END, RANK, START, Latest
+from augury.storage.table import END, NONE, RANK, START, Latest
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from augury.planner.implied_bounds import JoinBounds
 
 _SPAN = np.array([START, END, START, END], np.int64)  # from where partners are within reach
+_MANY = 4096  # rows that a step has made: from here on it is worth a look at how much memory all would take
 GAP = "#gap"  # the label of what lies between the two parts: from after the left one to before the right one
 
 
@@ -85,12 +86,15 @@ class JoinOperator(Pairing):
         return np.array(plan, np.int64).reshape(-1, 3)
 
     def step(self) -> None:
-        self.drop_children(0)
-        self.drop_children(1)
-        before = self.seen[1]
+        for port in (0, 1):
+            if self.lost[port]:
+                self.drop_children(port)
+        seen, inputs = self.seen, self.inputs
+        before = seen[1]
         if self.absent is not None:
             self.reveal()
-        left, right = self.gains(0), self.gains(1)
+        left = self.gains(0) if inputs[0].table.n > seen[0] else NONE
+        right = self.gains(1) if inputs[1].table.n > before else NONE
         if len(right) and self.absent is not None:
             self.set_floors(right, self.latest_absent(right))
         if len(left):
@@ -172,9 +176,12 @@ class JoinOperator(Pairing):
     def emit(self, rows: Array, side: int, limit: int) -> None:
         """Pairs new rows of a side with the rows of the other side that came before `limit`."""
         rows, made = self.within_reach(rows, side, limit, self.relation), self.out.table
+        if not len(rows):
+            return
         for came, pairs in self.pairs(rows, side, limit):
             self.keep(pairs)
-            foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
+            if made.n - made.mark > _MANY:
+                foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
 
     def within_reach(self, rows: Array, side: int, limit: int, relation: JoinBounds) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
@@ -182,6 +189,10 @@ class JoinOperator(Pairing):
         In order, what comes first finds nothing of what comes after it, and need not look.
         """
         data, reach = self.inputs[side].table.data, relation.reach[side]
+        if len(rows) == 1:
+            row = rows.item(0)
+            earliest = max(data.item(START, row) + reach.item(0), data.item(END, row) + reach.item(1))
+            return rows if earliest <= self.latest[1 - side].before(limit) else NONE
         least = np.maximum(data[START, rows] + reach[0], data[END, rows] + reach[1])
         return rows[least <= self.latest[1 - side].before(limit)]
 

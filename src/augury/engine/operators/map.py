@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Unfold
+from augury.algebra.nodes import Condition, Holds, Unfold, Unless, walk_condition
 from augury.algebra.terms import Expr
 from augury.core.jit import Array
 from augury.engine.operators.base import Operator, check_either
@@ -47,11 +47,24 @@ class MapOperator(Operator):
         super().__init__(circuit, (source,), out, rule)
         circuit.asks(self, where)
 
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        labels = self.inputs[0].labels
+        asked = (part for c in self.where for part in walk_condition(c) if isinstance(part, Holds | Unless))
+        return tuple({END if part.at is None else labels[part.at][1] for part in asked}) or (END,)
+
+    def asks_again(self) -> tuple[View, ...]:
+        """Facts that are seen at the end of the events of a row, before a window beside them ends: as long as there are events."""
+        if self.asked_fields == (END,):
+            return ()
+        circuit = self.circuit
+        return tuple(events.out for events in (*circuit.inputs.values(), *circuit.derived.values()))
+
     def step(self) -> None:
-        self.drop_children(0)
-        stale = self.stale(0)
-        if len(stale):
-            self.reselect(stale)
+        if self.lost[0]:
+            self.drop_children(0)
+        if self.revised:
+            self.reselect(self.stale(0))
         rows = self.gains(0)
         if len(rows):
             self.circuit.context.name_events = self.name_events
@@ -59,6 +72,8 @@ class MapOperator(Operator):
 
     def reselect(self, rows: Array) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
+        if not len(rows):
+            return
         out, links = self.out.table, self.links[0]
         self.touched += len(rows)
         self.circuit.context.name_events = self.name_events

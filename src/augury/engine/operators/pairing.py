@@ -33,7 +33,7 @@ class Pairing(Operator):
             index.extend()
         while first < len(rows) and index.count:
             other = index.table
-            first, count, touched = probe(
+            first, count, touched = probe.call(
                 rows, first, mine.data, fields, alive, other.data, index.fields, other.alive, index.order, index.buckets,
                 index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *at, self.room,
             )  # fmt: skip
