@@ -16,7 +16,7 @@ import numpy as np
 from augury.algebra.aggregates import StateForm
 from augury.algebra.matching import Scalars
 from augury.algebra.terms import Aggregate, Apply, Build, Expr, is_pair, walk
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.conditions import Context
 from augury.storage.dictionary import NULL
 from augury.storage.exact_sums import (
@@ -139,7 +139,7 @@ class Accumulator:
                 unfit = unfit | ~fits
             hard |= unfit
         for pick, number in orders:
-            x, _, unfit = (values.column, None, False) if values.unit else values.numbers
+            x, _, unfit = (values.column, floats, np.zeros_like(null)) if values.unit else values.numbers
             keys, fits = order_keys(np.where(null | unfit, 0, x))
             hard |= ~fits | unfit
             found[self.width + number] = np.where(null, NO_KEY, keys if pick == "greatest" else ~keys)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.storage.grouping import spread
 from augury.storage.kernels.group_sums import add_groups
 from augury.storage.rounding import Approximation, Ratio, two_product, two_sum
@@ -88,7 +88,7 @@ def cut(parts: Sequence[Array], exponent: int, most: int) -> tuple[Array, Array]
     limbs, left = list[Array](), [part * 2.0**-exponent for part in parts]
     while len(limbs) < most and (not limbs or any(part.any() for part in left)):
         whole = [np.trunc(part) for part in left]
-        limbs.append(sum(part.astype(np.int64) for part in whole))
+        limbs.append(np.add.reduce([part.astype(np.int64) for part in whole]))
         left = [(part - ones) * _SHIFT for part, ones in zip(left, whole, strict=True)]
     return np.stack(limbs), np.logical_and.reduce([part == 0.0 for part in left])
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.terms import Expr
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import order_key
 from augury.storage.conditions import Context
 from augury.storage.dictionary import NULL, OPEN
@@ -148,4 +148,5 @@ class MemberValues:
 
 def _fits(x: Array) -> Array:
     size = np.abs(x)
-    return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    fits: Array = (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    return fits

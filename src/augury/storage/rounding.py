@@ -7,18 +7,19 @@ and its error bound shows which results are certain once they are rounded; a `Ra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 
+Column: TypeAlias = "Array | Any"  # numbers, or 0.0 for all
 _SPLIT = 134217729.0  # 2^27 + 1: a float times it, and back, is its upper half
 _LOST = 2.0**-98  # the share of a number that one operation may lose; the true share is below 2^-100
 _MODERATE, _SLACK = 2.0**44, 2.0**-7  # floats below the one are rounded by less than the other
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: Column, b: Column) -> tuple[Array, Array]:
     """A sum as floats round it, and the rest that rounding leaves out."""
     s = a + b
     t = s - a
@@ -43,11 +44,11 @@ class Approximation:
     """Numbers in two parts, and how far the true numbers may be from their sums. `low` and `error` are 0.0 where all are zero."""
 
     high: Array
-    low: Array = 0.0
-    error: Array = 0.0
+    low: Column = 0.0
+    error: Column = 0.0
 
     @staticmethod
-    def made(high: Array, low: Array, error: Array = 0.0) -> Approximation:
+    def made(high: Array, low: Column, error: Column = 0.0) -> Approximation:
         """With 0.0 in the place of columns of zeros, for which arithmetic takes less."""
         return Approximation(high, low if np.any(low) else 0.0, error if np.any(error) else 0.0)
 
@@ -169,7 +170,7 @@ class Ratio:
 
 
 def _approximation(number: Operand) -> Approximation:
-    return number if isinstance(number, Approximation) else Approximation(np.float64(number))
+    return number if isinstance(number, Approximation) else Approximation(np.asarray(number, np.float64))
 
 
 def _ratio(number: Ratio | int) -> Ratio:

@@ -14,8 +14,8 @@ import numpy as np
 from augury.algebra.aggregates import StateForm, aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import Value
 from augury.storage.accumulator import result_codes
 from augury.storage.conditions import Context
@@ -218,8 +218,9 @@ def _between(values: MemberValues, groups: Slices, percent: Fraction) -> Codes:
 
 def _halves(twice: Array) -> Array:
     """Halves of integers, rounded to even."""
-    low = twice >> 1
-    return low + (twice & low & 1)
+    low: Array = twice >> 1
+    rounded: Array = low + (twice & low & 1)
+    return rounded
 
 
 def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import Collect
 from augury.algebra.terms import Expr
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Times
 from augury.engine.operators.group_totals import Totals
 from augury.storage.accumulator import Accumulator, Picks
 from augury.storage.frame import View, frame_of
@@ -26,7 +26,7 @@ class Partial:
     """The states of some panes: for each group its values as codes, how many members it has, their sums and keys."""
 
     by: list[Array]
-    counts: Array
+    counts: Integers
     rank: Array
     sums: Array
     keys: Array
@@ -136,13 +136,14 @@ def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array,
 class _Ranges:
     """Totals of ranges of a column, however they overlap."""
 
-    def __init__(self, begin: Array, end: Array) -> None:
+    def __init__(self, begin: Array, end: Times) -> None:
         self.begin, self.end = begin, end
         self.level = np.frexp((end - begin).astype(np.float64))[1] - 1  # of two ranges of 2^level that cover one
 
     def sum(self, column: Array) -> Array:
         sums = np.r_[0, np.cumsum(column)]
-        return sums[self.end] - sums[self.begin]
+        differences: Array = sums[self.end] - sums[self.begin]
+        return differences
 
     def greatest(self, column: Array) -> Array:
         found = np.empty(len(self.begin), column.dtype)

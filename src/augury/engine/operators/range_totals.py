@@ -15,7 +15,7 @@ from augury.algebra.aggregates import of_nothing
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Collect
 from augury.algebra.terms import Expr, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Mask, RowIds
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.members import in_order_of_events
 from augury.storage.accumulator import Accumulator, accumulates
@@ -44,12 +44,12 @@ def adds_up(collect: Collect, rows: View, scalars: Scalars) -> bool:
 class Ranged:
     """What windows come to: how much lies inside, which totals are sure, and these as codes; the first and the last inside."""
 
-    counts: Array
+    counts: Integers
     sure: Array
     codes: dict[str, Array]
     edges: Array
 
-    def where(self, mask: Array) -> Ranged:
+    def where(self, mask: Mask) -> Ranged:
         codes = {name: column[mask] for name, column in self.codes.items()}
         return Ranged(self.counts[mask], self.sure[mask], codes, self.edges[:, mask])
 
@@ -91,7 +91,7 @@ class RangeTotals:
         assert columns is not None
         self.running.add(rows, columns)
 
-    def remove(self, rows: Array) -> None:
+    def remove(self, rows: RowIds) -> None:
         if self.usable:
             self.running.remove(rows)
 
@@ -105,7 +105,7 @@ class RangeTotals:
         frame = self._frame(rows)
         return self.states.enter(len(rows), lambda expr: self.totals.values(expr, frame))
 
-    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Ranged:
+    def of(self, rows: RowIds, table: Table, keys: Array, low: int, high: int) -> Ranged:
         """The totals of windows of rows of a table."""
         within = self.running.within(rows, table, keys, low, high, self.collect.last or 0)
         sure = ~within.cut

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 
 _FEW = 24  # numbers that are sorted by insertion
 

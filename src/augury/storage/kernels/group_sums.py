@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 
 MAKES_NO_ARRAYS = True
 _SPLIT = 134217729.0  # 2^27 + 1: a float times it, and back, is its upper half

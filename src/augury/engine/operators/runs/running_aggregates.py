@@ -9,7 +9,7 @@ import numpy as np
 
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, Expr, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.match_states import ITSELF, NO_KEY, extend_states
 from augury.engine.operators.runs.sight import Sight, has_earlier

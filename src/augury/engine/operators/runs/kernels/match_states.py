@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array
+from augury.core.jit import Kernel
 
 MAKES_NO_ARRAYS = True
 ITSELF = -2  # as a source: a match extends its own state
