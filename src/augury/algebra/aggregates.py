@@ -6,13 +6,13 @@ Sums of floats are exact and rounded once, so that the order of their values doe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from augury.algebra.scalar import RowError, column_of, from_python
-from augury.algebra.terms import PAIR, Build, Expr
+from augury.algebra.scalar import Function, RowError, column_of, from_python
+from augury.algebra.terms import PAIR, Aggregate, Apply, Build, Expr, is_pair, walk
 from augury.core.clock import Duration
 from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
 
@@ -283,3 +283,24 @@ def aggregate_of(function: AggregateFunction, values: list[Value], distinct: boo
         values = list({order_key(v): v for v in reversed(values)}.values())[::-1]
     result = function.call(column_of(values) if function.vectorised else values)
     return from_python(result) if function.registered else result
+
+
+def arguments(part: Aggregate) -> tuple[Expr, Expr]:
+    """The argument that an aggregate gives a value of, and the one that it goes by."""
+    arg = part.args[0]
+    if isinstance(arg, Build) and is_pair(arg):
+        return arg.args[0], arg.args[1]
+    return arg, arg
+
+
+def accumulates(
+    part: Aggregate, functions: Mapping[str, Function], aggregates: Mapping[str, AggregateFunction], ordered: bool
+) -> bool:
+    """Whether an aggregate follows from a partial state; one that is not `ordered` cannot tell equal members apart."""
+    form = aggregates[part.function].form
+    if form is None or part.distinct:
+        return False
+    calls = (inner.function for arg in part.args for inner in walk(arg) if isinstance(inner, Apply))
+    if any(name in functions and functions[name].registered for name in calls):
+        return False
+    return ordered or not part.args or (not form.ordered and len(set(arguments(part))) == 1)

@@ -13,9 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from augury.algebra.aggregates import StateForm
-from augury.algebra.matching import Scalars
-from augury.algebra.terms import Aggregate, Apply, Build, Expr, is_pair, walk
+from augury.algebra.aggregates import StateForm, arguments
+from augury.algebra.terms import Aggregate, Expr
 from augury.core.arrays import Array
 from augury.storage.conditions import Context
 from augury.storage.dictionary import NULL
@@ -46,25 +45,6 @@ class Picks(Protocol):
     def __call__(self, pick: str, value: Expr, by: Expr, states: Array, /) -> tuple[Array, Array]:
         """The codes of `value` in the members that some states picked, and which of these codes are sure."""
         ...
-
-
-def arguments(part: Aggregate) -> tuple[Expr, Expr]:
-    """The argument that an aggregate gives a value of, and the one that it goes by."""
-    arg = part.args[0]
-    if isinstance(arg, Build) and is_pair(arg):
-        return arg.args[0], arg.args[1]
-    return arg, arg
-
-
-def accumulates(part: Aggregate, scalars: Scalars, ordered: bool) -> bool:
-    """Whether an aggregate follows from a partial state; one that is not `ordered` cannot tell equal members apart."""
-    form = scalars.aggregates[part.function].form
-    if form is None or part.distinct:
-        return False
-    calls = (inner.function for arg in part.args for inner in walk(arg) if isinstance(inner, Apply))
-    if any(name in scalars.functions and scalars.functions[name].registered for name in calls):
-        return False
-    return ordered or not part.args or (not form.ordered and len(set(arguments(part))) == 1)
 
 
 class Accumulator:

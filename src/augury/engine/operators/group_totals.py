@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.aggregates import accumulates
 from augury.algebra.nodes import Collect, Holds, condition_labels
 from augury.algebra.terms import Build, Expr, is_pair, labels, variables
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.group_aggregates import code_of, group_aggregates
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
-from augury.storage.accumulator import accumulates
 from augury.storage.conditions import named
 from augury.storage.frame import Frame, View
 from augury.storage.grouping import Slices, in_groups
@@ -20,7 +20,7 @@ from augury.storage.member_values import MemberValues
 from augury.storage.table import END, NONE, RANK, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 Bounds = Callable[[Array], tuple[Array, Array]]  # when windows begin and end, by their numbers
 Given = Mapping[Expr, MemberValues | None]  # what aggregates are given; None where that is not said column by column
@@ -29,7 +29,7 @@ Given = Mapping[Expr, MemberValues | None]  # what aggregates are given; None wh
 class Totals:
     """The aggregates of a collect over groups of members."""
 
-    def __init__(self, circuit: Circuit, collect: Collect, rule: str) -> None:
+    def __init__(self, circuit: Runtime, collect: Collect, rule: str) -> None:
         self.circuit, self.collect, self.rule = circuit, collect, rule
         self.seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
         self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
@@ -142,13 +142,15 @@ class RowGroups:
 class WindowTotals(Totals):
     """Computes what a collect over windows by the clock gives."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect, rule: str, several: bool) -> None:
+    def __init__(self, circuit: Runtime, view: View, collect: Collect, rule: str, several: bool) -> None:
         super().__init__(circuit, collect, rule)
         self.view, self.window = view, collect.window or ""
         self.several = several or any(isinstance(c, Holds) for c in collect.where)
         own = [(a, labels(*a.args) | variables(*a.args)) for a in (total.aggregate for total in collect.totals)]
+        scalars = circuit.context.scalars
         self.simple = not self.several and all(
-            accumulates(part, circuit.context.scalars, ordered=False) and names <= {*view.vars, collect.label}
+            accumulates(part, scalars.functions, scalars.aggregates, ordered=False)
+            and names <= {*view.vars, collect.label}
             for part, names in own
         )
 

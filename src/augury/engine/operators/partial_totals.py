@@ -18,7 +18,7 @@ from augury.storage.grouping import ascending, in_groups, spread
 from augury.storage.table import RANK
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ Share = tuple[Partial, int, int]  # the state of a pane: the groups from here up
 class PartialTotals:
     """Adds up panes, and windows from panes."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect, totals: Totals) -> None:
+    def __init__(self, circuit: Runtime, view: View, collect: Collect, totals: Totals) -> None:
         self.circuit, self.view, self.collect, self.totals = circuit, view, collect, totals
         self.states = Accumulator(circuit.context, [total.aggregate for total in collect.totals], fraction=True)
         self.touched = 0  # panes and windows that were looked at

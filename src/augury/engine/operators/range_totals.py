@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.aggregates import of_nothing
-from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Collect
-from augury.algebra.terms import Expr, labels, variables
+from augury.algebra.terms import Expr
 from augury.core.arrays import Array, Integers, Mask, RowIds
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.members import in_order_of_events
-from augury.storage.accumulator import Accumulator, accumulates
+from augury.storage.accumulator import Accumulator
 from augury.storage.dictionary import NULL
 from augury.storage.frame import Frame, View, frame_of
 from augury.storage.running_totals import RangeSummary, RunningTotals
@@ -26,18 +25,7 @@ from augury.storage.table import RANK, Index, Table
 from augury.storage.unique import unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
-
-
-def adds_up(collect: Collect, rows: View, scalars: Scalars) -> bool:
-    """Whether all aggregates of a collect follow from running totals over the collected rows alone."""
-    own = {collect.label} if collect.label is not None else set()
-    return all(
-        accumulates(total.aggregate, scalars, ordered=True)
-        and not variables(*total.aggregate.args) & rows.vars.keys()
-        and labels(*total.aggregate.args) <= own
-        for total in collect.totals
-    )
+    from augury.engine.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,7 @@ class Ranged:
 class RangeTotals:
     """The aggregates of a collect over windows, kept up to date with what is collected."""
 
-    def __init__(self, circuit: Circuit, collect: Collect, view: View, index: Index, totals: Totals) -> None:
+    def __init__(self, circuit: Runtime, collect: Collect, view: View, index: Index, totals: Totals) -> None:
         self.circuit, self.collect, self.view, self.index, self.totals = circuit, collect, view, index, totals
         self.usable = True  # in a recursion ranks count, which running totals do not have
         self._lay_out(fraction=False)

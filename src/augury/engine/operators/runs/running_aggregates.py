@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from augury.algebra.aggregates import accumulates
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, Expr, labels, variables
 from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.match_states import ITSELF, NO_KEY, extend_states
-from augury.engine.operators.runs.sight import Sight, has_earlier
-from augury.storage.accumulator import Accumulator, Picks, accumulates
+from augury.engine.operators.runs.sight import Sight
+from augury.planner.run_questions import has_earlier
+from augury.storage.accumulator import Accumulator, Picks
 from augury.storage.frame import Frame
 from augury.storage.member_values import MemberValues
 from augury.storage.table import END, LEFT, RIGHT, grown
@@ -30,11 +32,12 @@ class RunningAggregate:
 def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: Sight) -> tuple[RunningAggregate, ...]:
     """The aggregates that one more iteration just adds to: those of values that the iteration alone has."""
     found: dict[RunningAggregate, None] = {}
+    scalars = sight.runtime.context.scalars
     for part, aggregate in asked:
         names = set(sight.views[part].vars) | {name for name in (run.parts[part].label,) if name is not None}
         alone = all(variables(arg) | labels(arg) <= names for arg in aggregate.args)
         plain = aggregate.args and not has_earlier(aggregate)
-        if plain and alone and accumulates(aggregate, sight.circuit.context.scalars, ordered=False):
+        if plain and alone and accumulates(aggregate, scalars.functions, scalars.aggregates, ordered=False):
             found[RunningAggregate(part, aggregate)] = None
     return tuple(found)
 
@@ -44,7 +47,7 @@ class PartStates:
 
     def __init__(self, sight: Sight, part: int, aggregates: Sequence[Aggregate]) -> None:
         self.sight, self.part = sight, part
-        self.states = Accumulator(sight.circuit.context, aggregates, fraction=True)
+        self.states = Accumulator(sight.runtime.context, aggregates, fraction=True)
         self.picks = len(self.states.orders)
         self.width = self.states.width + 1  # the first sum counts iterations
         self.clear()
@@ -89,7 +92,7 @@ class PartStates:
 
     def _columns(self, moments: Array) -> tuple[Array, Array, Array]:
         """What iterations add: sums, keys, and the codes that belong to these."""
-        sight, context = self.sight, self.sight.circuit.context
+        sight, context = self.sight, self.sight.runtime.context
         frames: dict[Expr, Frame] = {}
         values: dict[Expr, MemberValues | None] = {}
         for expr in self.states.flags:
