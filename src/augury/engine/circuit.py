@@ -7,8 +7,8 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,16 +59,15 @@ from augury.storage.guard import Guard
 from augury.storage.table import LEFT, RIGHT, Links, Table, TableObserver, Tables
 
 
-@dataclass(frozen=True)
-class CircuitMark:
-    """What a circuit was when a step began, as far as nothing else says so."""
+class CircuitMark(NamedTuple):
+    """The state of a circuit when a step began, as far as nothing else has it."""
 
     now: int | None
     longest_seen: int
     begins: int | None
     durations: bool
     operators: int
-    inputs: tuple[Predicate, ...]
+    inputs: int
     carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
@@ -88,9 +87,7 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
-        self.turn: AbstractContextManager[Any] = (
-            threading.RLock()
-        )  # held during a step, and by whoever reads tables meanwhile
+        self.lock: AbstractContextManager[Any] = threading.RLock()  # held by a step, and by readers of tables
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
         self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
@@ -241,10 +238,14 @@ class Circuit:
 
     def mark(self) -> CircuitMark:
         """What `undo` needs beside what tables, facts and reports write down themselves."""
-        carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+        carried = (
+            [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+            if self.clocked
+            else ()
+        )
         words, dictionary = self.knowledge.words, self.tables.dictionary
         return CircuitMark(
-            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), len(self.inputs),
             carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
@@ -255,7 +256,7 @@ class Circuit:
         """
         self._ready.clear()
         del self.operators[mark.operators :]  # of types that came for the first time
-        self.inputs = {type: self.inputs[type] for type in mark.inputs}
+        self.inputs = dict(islice(self.inputs.items(), mark.inputs))
         for operator in self.operators:
             operator.scheduled = False
         self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
@@ -295,12 +296,16 @@ class Circuit:
     def prepare(self) -> None:
         """Allocates what `settle` needs: from then on the step counts."""
         for table in self.tables.changed.values():
-            table.prepare()
+            if table.killed:
+                table.prepare()
 
     def settle(self) -> None:
         """The step is over. It may be broken off and called again."""
         for table in self.tables.changed.values():
-            table.begin()
+            if table.killed:
+                table.begin()
+            else:
+                table.mark = table.n
         self.tables.share = 1.0
         self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
         self.knowledge.changes.settle()
