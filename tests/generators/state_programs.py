@@ -166,6 +166,8 @@ class StateWriter(Writer):
             each.append(self.pick(mine))
         if self.chance(25):
             literals.append(f"{self.pick(totals)} {self.pick(['>= 1', '< 3', '= 1', '!= 2'])}")
+        if self.made and self.chance(15):
+            literals += [f"N8 = {self.pick(totals)}", self.fact(["N8"])]
         names = [v for v in [*groups, *body.numbers] if self.chance(70)]
         args = [self.pick([*names, *totals]) if k == "n" else "'k'" for k in COLUMNS[type]]
         # Every collect has an aggregate in the head.
@@ -203,6 +205,10 @@ class StateWriter(Writer):
             found, event, _ = self.labelled(1)
             literals += [*found, self.pick(["i inside w", "i inside w", "w contains i", "i before w", "i meets w"])]
         sure += event.numbers
+        if self.made and self.chance(40):  # facts asked with a value that only the window gives
+            values = ["start(w) - end(w) + 2", "length(w)", "length(w) - 1"]
+            values += ["end(i) - start(w)", "end(w) - start(i)"] * 2 if event.text else []
+            literals += [f"T9 = {self.pick(values)}", self.fact(["T9", "T9", *sure])]
         if self.chance(40):
             inside = self.pick(["a({})", "b({})", "c({})", "d({}, _)", *self._numeric("{}")])
             text = inside.format(self.pick([*sure, "_", "_"]))

@@ -29,9 +29,12 @@ NAMES = st.sampled_from(
         "none",
         "top",
         "since",
+        "once",
+        "at",
+        "most",
     ]
 )
-LOWER = st.sampled_from(["a", "b", "wind", "last", "event", "start", "min", "recent", "output"])
+LOWER = st.sampled_from(["a", "b", "wind", "last", "event", "start", "min", "recent", "output", "once", "at"])
 VARS = st.sampled_from(["X", "Y", "Loc", "_Z", "W2"])
 LABELS = st.sampled_from(["o", "s", "w", "i1"])
 
@@ -144,6 +147,7 @@ tops = st.builds(
     st.lists(variables, max_size=2).map(tuple),
     st.none() | variables,
 )
+at_mosts = st.builds(s.AtMostClause, st.integers(0, 9), st.lists(variables, max_size=2).map(tuple), st.none() | lengths)
 statements: st.SearchStrategy[s.Statement] = st.one_of(
     st.builds(
         s.RuleStatement,
@@ -155,6 +159,7 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         st.none() | choices,
         st.none() | st.just("END") | values,
         st.none() | tops,
+        st.none() | at_mosts,
         comments=comments,
     ),
     st.builds(

@@ -414,7 +414,7 @@ class Local:
                         else {}
                     )
                     session = restored(Program(cached.session.program.plan), data, late=late.append, **shared)
-                    state._CACHE[name] = state.CachedSession(session, token, steps, late, dict(session.errors), len(session.rejected), cached.fingerprint)  # fmt: skip
+                    state._CACHE[name] = state.CachedSession(session, token, steps, late, dict(session.errors), len(session.rejected), session.repeats.copy(), cached.fingerprint)  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((cached.token, cached.steps, cached.session.snapshot()))
 

@@ -46,12 +46,16 @@ class Compare:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended."""
+    """A static predicate that is asked for. `was`: as it was one time point before the occurrence ended.
+
+    With `at`, the facts are those valid at the end of that label, and not at the end of the occurrence.
+    """
 
     name: str
     args: tuple[Expr, ...]
     span: Span = _SPAN
     was: bool = False
+    at: str | None = None
 
     @property
     def predicate(self) -> tuple[str, int]:
@@ -160,11 +164,12 @@ class Every:
 
 @dataclass(frozen=True)
 class Label:
-    """Names the occurrences of a pattern."""
+    """Names the occurrences of a pattern. With `interval` it names their intervals alone: no absence excepts their events."""
 
     label: str
     input: Node
     span: Span = _SPAN
+    interval: bool = False
 
 
 @dataclass(frozen=True)
@@ -433,11 +438,23 @@ class Top:
 
 
 @dataclass(frozen=True)
+class AtMost:
+    """`AT MOST n PER (V) EVERY d`: of the rows with one value of `per`, in the order of the events that they make, those
+    before which fewer than n rows that end within `every` (microseconds; None: at any time) were given.
+    """
+
+    count: int
+    per: tuple[str, ...] = ()
+    every: int | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Rule:
     """`head <- body`: an event for every row, over the cover of the row and the rule's windows.
 
     The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
-    conditions on these; `top` chooses among them. `since` is where the event starts, if not with its cover: a time, or
+    conditions on these; `top` chooses among them, and `at_most` among the events that they make. `since` is where the event starts, if not with its cover: a time, or
     END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
     An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
     """
@@ -452,6 +469,7 @@ class Rule:
     makes: str = ""
     having: tuple[Condition, ...] = ()
     top: Top | None = None
+    at_most: AtMost | None = None
     since: Expr | Literal["END"] | None = None
     until: Expr | None = None
     delay: int = 0
@@ -487,6 +505,11 @@ class Rule:
         start = () if self.since is None or self.since == "END" else (self.since,)
         end = () if self.until is None else (self.until,)
         return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))
+
+    @property
+    def per(self) -> frozenset[str]:
+        """The variables for whose values TOP and AT MOST choose."""
+        return frozenset((*(self.top.per if self.top else ()), *(self.at_most.per if self.at_most else ())))
 
     @property
     def totals(self) -> dict[str, Aggregate]:
@@ -639,6 +662,20 @@ def mapped_condition(condition: Condition, change: Callable[[Expr], Expr]) -> Co
             assert_never(condition)
 
 
+def asked_at(condition: Condition, label: str) -> Condition:
+    """The condition with its facts as they are at the end of a label; absences stay as they are."""
+    match condition:
+        case Holds() | Unless():
+            return replace(condition, at=label)
+        case AnyOf():
+            options = tuple(tuple(asked_at(c, label) for c in option) for option in condition.options)
+            return replace(condition, options=options)
+        case Compare() | NoneInside() | Relates() | Relative() | Spans():
+            return condition
+        case _:
+            assert_never(condition)
+
+
 def condition_vars(condition: Condition) -> set[str]:
     match condition:
         case Compare():
@@ -662,7 +699,7 @@ def condition_labels(condition: Condition) -> set[str]:
         case Compare():
             return labels(condition.left, condition.right)
         case Holds() | Unless():
-            return labels(*condition.args)
+            return labels(*condition.args) | ({condition.at} if condition.at else set())
         case AnyOf():
             return {v for option in condition.options for c in option for v in condition_labels(c)}
         case Relates():

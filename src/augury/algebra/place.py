@@ -175,7 +175,8 @@ def _sink(condition: n.Condition, node: n.Node) -> n.Node:
 def not_looked_for(condition: n.NoneInside, node: n.Node) -> set[str]:
     """The labels whose occurrences the absence may meet: it is decidable only where all of them are known."""
     types = n.event_types(condition.pattern)
-    return {part.label for part in n.walk(node) if isinstance(part, n.Label) and n.event_types(part.input) & types}
+    labels = (part for part in n.walk(node) if isinstance(part, n.Label) and not part.interval)
+    return {part.label for part in labels if n.event_types(part.input) & types}
 
 
 def _sink_into(condition: n.Condition, node: n.Node, needs: set[str], labels: set[str], once: bool = False) -> n.Node:

@@ -32,7 +32,7 @@ class Memory:
     @property
     def text(self) -> str:
         if self.count is not None:
-            return f"the last {self.count}, however old"
+            return f"the {'first' if self.operator == 'AT MOST' else 'last'} {self.count}, however old"
         if self.keep is None:
             return "without bound"
         return "not stored" if self.keep < 0 else show_duration(self.keep)
@@ -218,6 +218,9 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
             yield Memory("COLLECT", "collected", keep((whole, "e"), (collect.window, "s")), collect.span)
         if collect.last is not None:
             yield Memory("COLLECT", "collected", None, collect.span, collect.last)
+    if rule.at_most is not None:
+        ever = rule.at_most.count if rule.at_most.every is None else None
+        yield Memory("AT MOST", "given", rule.at_most.every, rule.at_most.span, ever)
 
 
 def _inner_memories(node: n.Join, outer: Timing) -> Iterator[Memory]:
@@ -285,6 +288,10 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
         shared.append(n.bound_vars(rule.body).union(*(other.by for other in rule.collects)))
     if rule.top is not None:
         shared.append(rule.top.per)
+    if rule.at_most is not None:
+        # Equal events are one, with the least of their keys: they are made where the key is an argument of the head.
+        shared.append(v.name for v in rule.args if isinstance(v, Var))
+        shared.append(rule.at_most.per)
     if not any(isinstance(node, n.Scan) for node in rule.nodes):
         return ()
     return tuple(sorted(set.intersection(*({same(v) for v in names} for names in shared))))

@@ -17,7 +17,7 @@ def later_variables(rule: Rule, number: int) -> set[str]:
     """
     found = {v for value in rule.values for v in variables(value)}
     found |= {v for c in rule.having for v in condition_vars(c)}
-    found |= set(rule.top.per) if rule.top else set()
+    found |= rule.per
     for collect in rule.collects[number + 1 :]:
         found |= collected_variables(collect)
     own = bound_vars(rule.collects[number].pattern) - bound_vars(rule.body)

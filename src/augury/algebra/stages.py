@@ -320,6 +320,8 @@ def _reason(rule: n.Rule) -> str:
         return f"the run of rule `{rule.label}` has no key"
     if any(map(_chooses_instants, rule.nodes)):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
+    if rule.at_most is not None and not correlation_key(rule) and correlation_key(replace(rule, at_most=None)):
+        return f"AT MOST of rule `{rule.label}` chooses among events of all keys"
     if not correlation_key(rule):
         return f"the events of rule `{rule.label}` share no variable"
     return f"the key of rule `{rule.label}` changes its place"
@@ -332,7 +334,7 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
     for rule in rules:
         if any(collect.last is not None for collect in rule.collects) or makes_windows(rule):
             return False
-        if rule.since is not None or rule.until is not None:
+        if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
         for node in rule.nodes:
             if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):

@@ -7,6 +7,7 @@ for those after it. Where no id decides, whole columns are admitted at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -33,7 +34,7 @@ class Admission:
     events: int = 0
     received: int = 0
     accepted: int = 0
-    repeated: int = 0
+    repeats: Counter[Predicate | None] = field(default_factory=Counter)  # by type; None: revocations
     greatest: int | None = None  # the greatest end of the accepted events
     frontier: int | None = None  # nothing more ends at or before it, where the step promises that
     batches: dict[Predicate, Batch] = field(default_factory=dict)
@@ -187,7 +188,7 @@ class _Admitter:
             key = self.ids.copy_key(type, event.args)
             if key not in self.copies.get(id, ()) and key not in self.ids.copies.get(id, ()):
                 return False
-        self.admission.repeated += 1
+        self.admission.repeats[type] += 1
         return True
 
     def _revoke(self, place: int, item: Revocation) -> None:
@@ -206,7 +207,7 @@ class _Admitter:
         elif earlier is not None:
             self.admission.revoked_rows += self.ids.rows(item.id)
         if item.id in self.ids.tombstones or item.id in self.tombstones:
-            self.admission.repeated += 1
+            self.admission.repeats[None] += 1
         else:
             self.tombstones.add(item.id)
             self.admission.accepted += 1

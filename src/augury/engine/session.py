@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -118,16 +119,20 @@ class Session(SessionCore):
         What ends at or before `late` is late already. The host reads the changes before its next step, or never.
         """
 
+        repeats: Counter[Predicate | None] = Counter()
+
         def admission() -> Admission:
             self._open(None)
             closed = max((t for t in (self.frontier, late) if t is not None), default=None)
             history = History(dict(batches), [(-1, Revocation(id)) for id in revoked])
             result = admit(history, self.input_ids, Frontier(promised=closed), self._rules)
             withdraw(result, self.input_ids, withdrawn or {})
+            repeats.update(result.repeats)
             return result
 
         with self._exclusive():
             changes = self._step(admission, frontier)
+            self.repeats.update(repeats)
             self._unseen.difference_update((*changes.retracted.parts, *changes.inserted.parts))
             return changes
 

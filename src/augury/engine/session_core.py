@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from augury.algebra.plan import Plan
+from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock
@@ -70,6 +71,7 @@ class SessionCore:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
+        self.repeats: Counter[Predicate | None] = Counter()  # in the steps of a host: by type; None: revocations
         self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows, and how much in all, there was after the last pruning
         self._circuit: Circuit | None = None
@@ -259,7 +261,7 @@ class SessionCore:
         self.counted += admission.events
         self.received += admission.received
         self.accepted += admission.accepted
-        self.repeated += admission.repeated
+        self.repeated += admission.repeats.total()
         self.rejected += admission.rejected
         self.late_count += len(admission.late)
         if self._late is None:

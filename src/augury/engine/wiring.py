@@ -70,6 +70,7 @@ from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.prepare import prepared
 from augury.engine.operators.settled import Settled
+from augury.engine.operators.throttle import EventRows, Throttle, event_args
 from augury.planner.implied_bounds import Back, implied_back, implied_bounds
 from augury.storage.frame import Needs, View
 from augury.storage.table import END, FIELDS, Table
@@ -106,11 +107,23 @@ class Wiring:
             place = {rule.top.place} if rule.top.place else set()
             out = self.table(sorted(set(rows.vars) | place), sorted(rows.labels))
             rows, covers = Ranking(self.circuit, rows, out, rule).out, ()
+        args, since = rule.args, rule.since
+        if rule.at_most is not None:
+            rows = self._throttle(rule, rows, covers)
+            args, covers, since = event_args(rule), (), None
         if rule.delay:
             rows = Settled(self.circuit, rows, self.like(rows), rule.label).out
         self.circuit.heads[rule.label] = Derive(
-            self.circuit, rows, events, rule.label, rule.args, covers, rule.since, rule.until, rule.delay
+            self.circuit, rows, events, rule.label, args, covers, since, rule.until, rule.delay
         )
+
+    def _throttle(self, rule: Rule, rows: View, covers: tuple[str, ...]) -> View:
+        """The events that the rows of a rule make, and those of them that AT MOST lets through."""
+        assert rule.at_most is not None
+        names = [arg.name for arg in event_args(rule)]
+        events = self.table([*names, *rule.at_most.per], ())
+        made = EventRows(self.circuit, rows, events, rule, covers).out
+        return Throttle(self.circuit, made, self.table(names, ()), rule).out
 
     def _until(self, rule: Rule, rows: View) -> View:
         """Rows with the times that `last n` collects from: up to their end, or that of a window if it is later."""
@@ -122,7 +135,7 @@ class Wiring:
     def _above(self, rule: Rule, number: int) -> Needs:
         """What is needed of the rows after a collect: by the head, conditions on groups, a ranking, and later collects."""
         vars = {v for value in rule.values for v in variables(value)}
-        vars |= set(rule.top.per) if rule.top else set()
+        vars |= rule.per
         if number < len(rule.collects):
             vars |= {v for c in rule.having for v in condition_vars(c)}
         for collect in rule.collects[number + 1 :]:

@@ -119,6 +119,8 @@ def rule_tree(rule: n.Rule, plan: Plan) -> Tree:
         children.append(Tree(f"having {_all(rule.having)}"))
     if rule.top:
         children.append(Tree(_top_text(rule.top)))
+    if rule.at_most:
+        children.append(Tree(_at_most_text(rule.at_most)))
     return Tree(head + covers + since, tuple(children), "derived")
 
 
@@ -127,6 +129,12 @@ def _top_text(top: n.Top) -> str:
     order = (" ascending" if top.ascending else "") + (" with ties" if top.ties else "")
     per = f" per {', '.join(top.per)}" if top.per else ""
     return f"top {which} by {show(top.by)}{order}{per}{f' as {top.place}' if top.place else ''}"
+
+
+def _at_most_text(at_most: n.AtMost) -> str:
+    per = f" per {', '.join(at_most.per)}" if at_most.per else ""
+    every = "" if at_most.every is None else f" every {show_duration(at_most.every)}"
+    return f"at most {at_most.count}{per}{every}"
 
 
 def _collect_tree(collect: n.Collect, plan: Plan) -> Tree:
@@ -156,7 +164,7 @@ def _describe(node: n.Node, plan: Plan) -> Tree:
             return Tree(node.windows.text, (), "input")
         case n.Label():
             inner = describe(node.input, plan)
-            return replace(inner, text=f"{node.label}: {inner.text}")
+            return inner if node.interval else replace(inner, text=f"{node.label}: {inner.text}")
         case n.Select():
             return Tree(f"where {_all(node.where)}", (describe(node.input, plan), *_absent(node, plan)))
         case n.Within():

@@ -14,7 +14,7 @@ from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, fact_edges, strata
 from augury.core.clock import Clock
 from augury.core.errors import RunError
-from augury.core.model import Event, Fact, HistoryItem, OrderKey, Value, content_id, type_name
+from augury.core.model import Event, Fact, HistoryItem, OrderKey, Value, content_id, order_key, type_name
 from augury.core.standing import standing
 from augury.entailment import Derivation, Model
 from augury.knowledge.timeline import Statement, as_statements, timeline
@@ -24,6 +24,7 @@ from augury.reference.patterns import World
 from augury.reference.rdf_by_rdflib import TermTriple
 from augury.reference.spaseq import answers
 from augury.reference.static import Static
+from augury.reference.throttling import Made, throttled
 
 
 def evaluate(
@@ -217,27 +218,37 @@ class _Answer:
         return Event(type, args, start, end, content_id(type, args, start, end))
 
     def _rule(self, rule: Rule) -> Iterator[tuple[Event, Derivation]]:
+        made = self._made(rule)
+        if rule.at_most is None:
+            return ((event, derivation) for event, derivation, _ in made)
+        return throttled(rule.at_most, list(made), self.world.scalars.clock)
+
+    def _made(self, rule: Rule) -> Iterator[Made]:
+        """The events that the rows of a rule make, with the derivation and the key of each row."""
         self.world.scalars.rule = rule.label
         groups = GroupEvaluator(self.world, rule)
+        per = rule.at_most.per if rule.at_most else ()
         for row in groups.rows():
             try:
                 args, start, end = groups.head(row)
             except RowError as error:
                 self.world.report(rule.label, str(error), row.binding, row.parts)
                 continue
-            yield self._of(rule.type, args, start, end), Derivation(rule.label, row.parts + row.collected, row.proofs)
+            key = tuple(order_key(row.binding[v]) for v in per)
+            derivation = Derivation(rule.label, row.parts + row.collected, row.proofs)
+            yield self._of(rule.type, args, start, end), derivation, key
 
 
 def derive_from(
     rule: Rule, parts: Iterable[Event], now: int, scalars: Scalars, static: Static
 ) -> list[tuple[Event, Derivation]]:
-    """What a placed rule derives where there are just these events, by a time."""
+    """What a placed rule derives where there are just these events, by a time, before AT MOST chooses."""
     parts = tuple(parts)
     world = World(scalars, static, least=min([now, *(part.end for part in parts)]), now=now)
     for type, events in by_type(parts).items():
         world.publish(type, events)
     alone = Stratum(0, (rule.predicate,), (rule,), False)
-    return list(_Answer(world, alone, [], {})._rule(rule))
+    return list(_Answer(world, alone, [], {})._rule(replace(rule, at_most=None)))
 
 
 def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:

@@ -57,7 +57,7 @@ class Finality:
                     matches = list(self._open_matches(world, runs[0]))
                     self.open[rule.label] = {tuple(e.id for e in match.events) for match in matches}
                     since = min([since, *(match.end for match in matches)])
-                    limit = limit if rule.top is None else min(limit, since)
+                    limit = limit if rule.top is None and rule.at_most is None else min(limit, since)
             self.since[type] = min(self.since.get(type, since), since)
             self.limits[type] = min(self.limits.get(type, limit), limit)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from augury.algebra.matching import Binding, Named, Proof, agree
+from augury.algebra.nodes import Holds, Unless
 from augury.algebra.plan import Predicate
 from augury.core.model import Event, OrderKey, order_key
 
@@ -30,6 +31,10 @@ class Row:
     @property
     def bound(self) -> OrderKey:
         return tuple((name, order_key(self.binding[name])) for name in sorted(self.binding))
+
+    def asked_at(self, condition: Holds | Unless) -> int:
+        """The time at which the row sees the facts of a condition."""
+        return (self.end if condition.at is None else self.labels[condition.at].end) - condition.was
 
     def joined(self, other: Row) -> Row | None:
         """Both rows as one, over their cover, where they agree on the variables they share."""

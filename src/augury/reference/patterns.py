@@ -76,7 +76,8 @@ class World:
                 yield from self._every(node)
             case n.Label():
                 for row in self.rows(node.input):
-                    yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, row.parts)})
+                    parts = () if node.interval else row.parts
+                    yield replace(row, labels={**row.labels, node.label: Named(row.start, row.end, parts)})
             case n.Select():
                 for row in self.rows(node.input):
                     yield from self.select(node.where, row)
@@ -165,10 +166,10 @@ class World:
                 if binding is not None:
                     yield row.bind(binding)
             case n.Holds():
-                for extended, proof in self.static.solve(condition, row.binding, row.end - condition.was):
+                for extended, proof in self.static.solve(condition, row.binding, row.asked_at(condition)):
                     yield row.bind(extended, proof._replace(was=condition.was))
             case n.Unless():
-                if not self.static.holds(condition, row.binding, row.end - condition.was):
+                if not self.static.holds(condition, row.binding, row.asked_at(condition)):
                     yield row
             case n.AnyOf():
                 if any(any(True for _ in self.select(option, row)) for option in condition.options):

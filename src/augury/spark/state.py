@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
+from augury.algebra.plan import Predicate
 from augury.compiled import Compiled
 from augury.core.errors import RunError, SnapshotError, Span
 from augury.engine.changes import Changes
@@ -77,6 +78,7 @@ class CachedSession:
     late: list[Any] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: int = 0
+    repeats: Counter[Predicate | None] = field(default_factory=Counter)
     fingerprint: dict[str, Any] = field(default_factory=dict)  # of what it runs
 
 
@@ -147,7 +149,7 @@ class Bucket:
         head, late = self.head, list[Any]()
         snapshot = b"".join(self._kept(-1 - n) for n in range(head.pieces)) if head.pieces else None
         cached = CachedSession(self.host.session(late, snapshot), "", head.first, late, fingerprint=self.fingerprint)
-        _know(cached)
+        know(cached)
         for n in range(head.first, head.steps):
             self._replay(cached, self._entry(n)[2])
         cached.token, cached.steps = head.token, head.steps
@@ -156,7 +158,7 @@ class Bucket:
     def _replay(self, cached: CachedSession, step: BucketStep) -> None:
         self.host.feed(cached.session, step)
         cached.late.clear()
-        _know(cached)
+        know(cached)
 
     def _entry(self, n: int) -> tuple[str, str, BucketStep]:
         try:
@@ -238,9 +240,10 @@ def _trim() -> None:
         rows -= cached.session.circuit.tables.rows
 
 
-def _know(cached: CachedSession) -> None:
+def know(cached: CachedSession) -> None:
     """What the session has reported is no news."""
-    cached.errors, cached.rejected = dict(cached.session.errors), len(cached.session.rejected)
+    session = cached.session
+    cached.errors, cached.rejected, cached.repeats = dict(session.errors), len(session.rejected), session.repeats.copy()
 
 
 @contextmanager

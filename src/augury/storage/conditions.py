@@ -160,7 +160,8 @@ class Context:
             numbers = np.flatnonzero(~null)
             columns = [c[numbers] for c in columns]
         predicate = (condition.name, len(condition.args))
-        which, answers = self.knowledge.solve(predicate, mode, columns, frame.end[numbers] - condition.was)
+        at = frame.end if condition.at is None else frame.labels[condition.at][1]
+        which, answers = self.knowledge.solve(predicate, mode, columns, at[numbers] - condition.was)
         return self.answered(condition, frame, numbers[which], answers)
 
     def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:

@@ -12,7 +12,7 @@ from augury.algebra.nodes import Node
 from augury.core.jit import Array
 from augury.core.model import Event
 from augury.engine.saved import check_numbers, require
-from augury.storage.frame import Frame, View
+from augury.storage.frame import LONGEST, Frame, View
 from augury.storage.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
@@ -88,11 +88,19 @@ class Operator(ABC):
         lo, hi = (np.concatenate(ends) for ends in zip(*spans, strict=True))
         order = np.argsort(lo)
         lo, hi = lo[order], np.maximum.accumulate(hi[order])
-        table = self.inputs[port].table
-        rows = table.ending(int(lo[0]), int(hi[-1]))
+        table, fields = self.inputs[port].table, self.asked_fields
+        # No row sees facts later than it ends.
+        rows = table.ending(int(lo[0]), int(hi[-1]) if fields == (END,) else 2 * LONGEST)
         rows = rows[rows < self.seen[port]]
-        ends = table.data[END, rows]
-        return rows[ends < hi[np.searchsorted(lo, ends, side="right") - 1]]
+        changed = np.zeros(len(rows), bool)
+        for times in table.data[np.array(fields, np.int64)][:, rows]:
+            changed |= (times >= lo[0]) & (times < hi[np.searchsorted(lo, times, side="right") - 1])
+        return rows[changed]
+
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        """The fields of its first input that have the times at which rows see facts."""
+        return (END,)
 
     def losses(self, port: int) -> Array:
         """The rows of an input that have died since the last step."""

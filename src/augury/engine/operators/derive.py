@@ -414,29 +414,10 @@ class Derive(Operator):
 
     def computed(self, rows: Array) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
-        view, context = self.inputs[0], self.circuit.context
-        context.name_events = self.name_events
-        frame = frame_of(view, rows)
-        start, end = frame.cover(self.covers)
-        ok = (start > -LONGEST) & (end < LONGEST)
-        for _ in range(int((~ok).sum())):
-            context.report(self.rule, "a time beyond 60 bits", {})
-        if self.until is not None:
-            codes, computed = context.values(self.until, frame, self.rule)
-            times = [context.dictionary.decode(code) for code in codes.tolist()]
-            end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
-            ok &= computed
-        if self.since is not None:
-            start, timely = starts(context, self.since, frame, start, end, self.rule)
-            ok &= timely
-        columns: list[Array] = []
-        for arg in self.args:
-            codes, computed = context.values(arg, frame, self.rule)
-            columns.append(codes)
-            ok &= computed
-        given = np.stack([start, end, frame.rank + 1, *columns])
-        keep = np.flatnonzero(ok)
-        return (rows, given) if len(keep) == len(rows) else (rows[keep], given[:, keep])
+        self.circuit.context.name_events = self.name_events
+        frame = frame_of(self.inputs[0], rows)
+        given, ok = events_of(self.circuit.context, frame, self.rule, self.args, self.covers, self.since, self.until)
+        return (rows, given) if ok.all() else (rows[ok], given[:, ok])
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
@@ -471,6 +452,36 @@ class Derive(Operator):
             kept &= changes[table.data[RIGHT, : table.n]]
         keep[id(table)] = kept
         keep[id(events)][table.data[RIGHT, : table.n][kept]] = True
+
+
+def events_of(
+    context: Context,
+    frame: Frame,
+    rule: str,
+    args: tuple[Expr, ...],
+    covers: tuple[str, ...],
+    since: Expr | Literal["END"] | None,
+    until: Expr | None = None,
+) -> tuple[Array, Array]:
+    """The events that rows make (start, end, rank, arguments), and for which rows they can be computed."""
+    start, end = frame.cover(covers)
+    ok = (start > -LONGEST) & (end < LONGEST)
+    for _ in range(int((~ok).sum())):
+        context.report(rule, "a time beyond 60 bits", {})
+    if until is not None:
+        codes, computed = context.values(until, frame, rule)
+        times = [context.dictionary.decode(code) for code in codes.tolist()]
+        end = np.array([t.us if isinstance(t, Timestamp) else t for t in times], np.int64)
+        ok &= computed
+    if since is not None:
+        start, timely = starts(context, since, frame, start, end, rule)
+        ok &= timely
+    columns: list[Array] = []
+    for arg in args:
+        codes, computed = context.values(arg, frame, rule)
+        columns.append(codes)
+        ok &= computed
+    return np.stack([start, end, frame.rank + 1, *columns]), ok
 
 
 def starts(

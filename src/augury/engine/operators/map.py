@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Unfold
+from augury.algebra.nodes import Condition, Holds, Unfold, Unless, walk_condition
 from augury.algebra.terms import Expr
 from augury.core.jit import Array
 from augury.engine.operators.base import Operator, check_either
@@ -46,6 +46,19 @@ class MapOperator(Operator):
         self.args, self.labels, self.longest, self.where, self.after = args, labels, longest, where, after
         super().__init__(circuit, (source,), out, rule)
         circuit.asks(self, where)
+
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        labels = self.inputs[0].labels
+        asked = (part for c in self.where for part in walk_condition(c) if isinstance(part, Holds | Unless))
+        return tuple({END if part.at is None else labels[part.at][1] for part in asked}) or (END,)
+
+    def asks_again(self) -> tuple[View, ...]:
+        """Facts that are seen at the end of the events of a row, before a window beside them ends: as long as there are events."""
+        if self.asked_fields == (END,):
+            return ()
+        circuit = self.circuit
+        return tuple(events.out for events in (*circuit.inputs.values(), *circuit.derived.values()))
 
     def step(self) -> None:
         if self.lost[0]:

@@ -123,7 +123,7 @@ class MissWording:
             return self.too_long(show_condition(condition), min(i.start for i in named), max(i.end for i in named))
         at = ""
         if world.static.timed and isinstance(condition, n.Holds | n.Unless):
-            at = f" {'just before' if condition.was else 'at'} {self.clock.show(row.end)}"
+            at = f" {'just before' if condition.was else 'at'} {self.clock.show(row.asked_at(condition) + condition.was)}"
         return f"`{show_condition(condition)}`: {self.values(condition, row)}{at}"
 
     def values(self, condition: n.Condition, row: Row) -> str:

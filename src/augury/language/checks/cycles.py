@@ -44,7 +44,7 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
         if inside:
             _check_computing(plan, group, findings)
             _check_policies(plan, group, findings)
-            _check_rankings(plan, group, findings)
+            _check_choices(plan, group, findings)
             _check_windows(plan, group, findings)
 
 
@@ -151,11 +151,15 @@ def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> No
                 findings.add("E268", message, node.span, hint=hint)
 
 
-def _check_rankings(plan: Plan, group: list[Predicate], findings: Findings) -> None:
+def _check_choices(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
         if rule.predicate in group and rule.top is not None:
             hint = "rank in a rule of its own, that nothing in the cycle reads"
             findings.add("E266", f"TOP cannot rank `{rule.type}`, which depends on itself", rule.top.span, hint=hint)
+        if rule.predicate in group and rule.at_most is not None:
+            message = f"AT MOST cannot choose among events of `{rule.type}`, which depends on itself"
+            hint = "throttle in a rule of its own, that nothing in the cycle reads"
+            findings.add("E270", message, rule.at_most.span, hint=hint)
 
 
 def _check_policies(plan: Plan, group: list[Predicate], findings: Findings) -> None:

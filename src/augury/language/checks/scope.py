@@ -64,6 +64,7 @@ class _RuleScope:
             *(t for pattern in rule.patterns for t in _terms_in(pattern)),
             *(t for c in rule.beside for t in terms_of(c)),
             *((Var(v, rule.top.span) for v in (*rule.top.per, *filter(None, [rule.top.place]))) if rule.top else ()),
+            *((Var(v, rule.at_most.span) for v in rule.at_most.per) if rule.at_most else ()),
         ]
 
     def check(self) -> None:
@@ -90,6 +91,8 @@ class _RuleScope:
             self._head(arg, collected)
         for name in sorted(set(rule.top.per) - collected) if rule.top else ():
             self._unbound(name, "TOP", [Var(name, rule.top.span)])  # type: ignore[union-attr]
+        for name in sorted(set(rule.at_most.per) - collected) if rule.at_most else ():
+            self._unbound(name, "AT MOST", [Var(name, rule.at_most.span)])  # type: ignore[union-attr]
         self._not_locals()
         self._policies()
         if sound:

@@ -19,6 +19,7 @@ def check_times(plan: Plan, findings: Findings) -> None:
     for rule in plan.rules:
         for run in (node for node in walk(rule.body) if isinstance(node, Run)):
             _check_ending(run, plan.tick or 1, findings)
+        _check_throttle(rule, findings)
         found = by_label[rule.label]
         if found.contradiction:
             _contradiction(rule, found.contradiction, plan.tick, findings)
@@ -29,6 +30,15 @@ def check_times(plan: Plan, findings: Findings) -> None:
             if any(isinstance(c, Relative) and _has_no_bound(c) for node in walk(rule.body) for c in conditions(node)):
                 hint = "say how long the window may last: `until(o, Due, most = 30d)`, or run with --retention"
             findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
+
+
+def _check_throttle(rule: Rule, findings: Findings) -> None:
+    """Without EVERY, what was given for a key is never forgotten."""
+    if rule.at_most is not None and rule.at_most.every is None and findings.sound(rule.span):
+        each = " for each value of " + ", ".join(f"`{v}`" for v in rule.at_most.per) if rule.at_most.per else ""
+        message = f"rule `{rule.label}` remembers what it has given{each} for ever"
+        hint = f"say how long it counts: `{rule.at_most.span.text} EVERY 30d`"
+        findings.add("W313", message, rule.at_most.span, hint=hint)
 
 
 def _has_no_bound(window: Relative) -> bool:

@@ -20,6 +20,8 @@ from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
 
+_EVENTS = "#events"  # the label of the events beside windows by the clock
+
 
 def read_head(symbols: Symbols, node: s.Node, arrow: str) -> tuple[str, tuple[s.Node, ...]] | None:
     """The name and the arguments; what cannot be a head is reported."""
@@ -78,7 +80,7 @@ class EventRuleReader:
             self.findings.unread.add(head[0] if head else "")
             return None
         groups = self._groups(body, self._join(body.patterns), having)
-        node = self._with_windows(body)
+        node = self._with_windows(body, having)
         where = (*body.relatives, *body.conditions)
         if where:
             node = n.Select(node, where, statement.span)
@@ -97,7 +99,9 @@ class EventRuleReader:
             (args, values), node = self._head_of_run(run, args, others, node, bool(body.collects))
             by = None if by is None else values.pop(0)
             since = values.pop(0) if values else since
-        rule = n.Rule(label, type, args, node, covers, (), statement.span, of, (), self._top(by), since)
+        rule = n.Rule(
+            label, type, args, node, covers, (), statement.span, of, (), self._top(by), self._at_most(reader), since
+        )
         return rule if groups is None else self._grouped(rule, groups)
 
     def _arguments(self, reader: ExpressionReader, name: str, args: tuple[s.Node, ...]) -> tuple[Expr, ...]:
@@ -112,7 +116,7 @@ class EventRuleReader:
     def _grouped(self, rule: n.Rule, groups: CollectReader) -> n.Rule:
         """The rule with what it collects, and variables for the aggregates over that."""
         plain, asked = plain_variables(*rule.args), {v for c in groups.having for v in used_plainly(c)}
-        used = plain_variables(*rule.values) | asked | set(rule.top.per if rule.top else ())
+        used = plain_variables(*rule.values) | asked | rule.per
         since = rule.since if rule.since is None or rule.since == "END" else groups.resolved(rule.since)
         resolved = replace(
             rule,
@@ -133,6 +137,18 @@ class EventRuleReader:
         place = top.place.name if top.place else None
         per = tuple(v.name for v in top.per)
         return n.Top(top.count, by, top.ascending, top.ties, per, place, top.span)
+
+    def _at_most(self, reader: ExpressionReader) -> n.AtMost | None:
+        at_most = self.statement.at_most
+        if at_most is None:
+            return None
+        if at_most.count == 0:
+            self.findings.add("E225", "at most 0 are none", at_most.span.part(r"\d+"), hint="give at least one")
+        every = None if at_most.every is None else reader.length(at_most.every)
+        if every == 0:
+            hint = "write `EVERY 10min`, or leave it out: at most so many at all"
+            self.findings.add("E270", "EVERY needs a length of time", at_most.span.part(r"\bevery\b.*"), hint=hint)
+        return n.AtMost(at_most.count, tuple(v.name for v in at_most.per), every, at_most.span)
 
     def _run(self, statement: s.RuleStatement) -> RunReader | None:
         """The run of the rule, its parts read."""
@@ -190,7 +206,8 @@ class EventRuleReader:
         args = tuple(run.resolved(arg, collects=collects) for arg in args)
         others = [run.resolved(value, collects=collects) for value in others]
         run.check_bare(args, "the head")
-        run.check_bare((*others, *(self.statement.top.per if self.statement.top else ())), "the end of the rule")
+        per = [clause.per for clause in (self.statement.top, self.statement.at_most) if clause is not None]
+        run.check_bare((*others, *(v for some in per for v in some)), "the end of the rule")
         node = _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
         return (args, others), node
 
@@ -263,7 +280,7 @@ class EventRuleReader:
             return None
         return CollectReader(drafts, positive, body.conditions, having, self.findings)
 
-    def _with_windows(self, body: RuleBody) -> n.Node:
+    def _with_windows(self, body: RuleBody, having: list[n.Condition]) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
         events = [p for p in body.patterns if not _is_window(p)]
         if not body.windows or not events:
@@ -273,6 +290,12 @@ class EventRuleReader:
         if first:
             node = n.Select(node, tuple(first), self.statement.span)
             body.conditions = [c for c in body.conditions if c not in first]
+        if any(
+            isinstance(part, n.Holds | n.Unless) for c in (*body.conditions, *having) for part in n.walk_condition(c)
+        ):
+            node = n.Label(_EVENTS, node, self.statement.span, interval=True)
+            body.conditions = [n.asked_at(c, _EVENTS) for c in body.conditions]
+            having[:] = [n.asked_at(c, _EVENTS) for c in having]
         for window in (p for p in body.patterns if _is_window(p)):
             node = n.Join("AND", node, window, span=self.statement.span)
         return node

@@ -92,12 +92,14 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         skip: Token | None,
         policy: s.PolicyClause | None,
         top: s.TopClause | None,
+        at_most: s.AtMostClause | None,
     ) -> s.RuleStatement:
         makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
         name = _label(label) if label else None
         choice = self._choice(per, which, skip, self._span(meta))
         start: s.Node | Literal["END"] | None = "END" if isinstance(since, Token) else since
-        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, span=self._span(meta))
+        span = self._span(meta)
+        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, at_most, span=span)
 
     def top(
         self,
@@ -113,6 +115,10 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         ascending = order is not None and order.type == "ASC"
         at = None if place is None else Var(str(place), self._token(place))
         return s.TopClause(first, by, ascending, ties is not None, per or (), at, self._span(meta))
+
+    def at_most(self, meta: Meta, count: Token, per: tuple[Var, ...] | None, every: Token | None) -> s.AtMostClause:
+        most = 1 if count.type == "ONCE" else self._integer(count)
+        return s.AtMostClause(most, per or (), None if every is None else self._length(every), self._span(meta))
 
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span

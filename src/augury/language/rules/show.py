@@ -65,6 +65,7 @@ class Printer:
                 tails = [self._choice(statement.choice)] if statement.choice else []
                 tails += [f"POLICY {self.policy(statement.policy)}"] if statement.policy else []
                 tails += [self._top(statement.top)] if statement.top else []
+                tails += [self._at_most(statement.at_most)] if statement.at_most else []
                 tail = " ".join(tails)
                 word = {"event": "", "fact": "fact ", "no fact": "fact not "}[statement.makes]
                 since = statement.since
@@ -215,6 +216,14 @@ class Printer:
             "WITH TIES" if top.ties else "",
             f"PER ({', '.join(v.name for v in top.per)})" if top.per else "",
             f"AS {top.place.name}" if top.place else "",
+        ]
+        return " ".join(word for word in words if word)
+
+    def _at_most(self, at_most: s.AtMostClause) -> str:
+        words = [
+            "ONCE" if at_most.count == 1 else f"AT MOST {at_most.count}",
+            f"PER ({', '.join(v.name for v in at_most.per)})" if at_most.per else "",
+            f"EVERY {self.node(at_most.every)}" if at_most.every else "",
         ]
         return " ".join(word for word in words if word)
 

@@ -347,8 +347,18 @@ class TopClause:
 
 
 @dataclass(frozen=True)
+class AtMostClause:
+    """`AT MOST 3 PER (V) EVERY 10min`; `ONCE` is `AT MOST 1`. Without `every`, at most 3 ever."""
+
+    count: int
+    per: tuple[Var, ...] = ()
+    every: Const | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class RuleStatement(_Statement):
-    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
+    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e AT MOST 1.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
 
     head: Node
     body: tuple[Node, ...]
@@ -358,6 +368,7 @@ class RuleStatement(_Statement):
     choice: Choice | None = None
     since: Node | Literal["END"] | None = None
     top: TopClause | None = None
+    at_most: AtMostClause | None = None
 
 
 @dataclass(frozen=True)

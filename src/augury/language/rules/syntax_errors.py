@@ -56,11 +56,15 @@ _ELSEWHERE = {
     r"group\s+by": "the head's variables outside aggregates make the groups: `total(Shop, sum(A)) <- …, while w: collect sale(Shop, A)`",
     "having": "a condition on a group is a literal of the body: `…, while w: collect sale(S, A), sum(A) > 100`",
     r"partition\s+by": "a shared variable correlates events; a run says `PER (S)`, a ranking `TOP 3 BY E PER (S)`",
-    r"order\s+by|limit": "the first of a ranking are `TOP 10 BY sum(A) AS R`, at the end of a rule",
+    r"order\s+by|limit": "the first of a ranking are `TOP 10 BY sum(A) AS R`, at the end of a rule, the first of all `AT MOST 10`",
+    r"only\s+once|throttle|suppress|output\s+first": "the first for each key is `ONCE PER (S)`, the first in ten minutes `ONCE PER (S) EVERY 10min`, at the end of a rule",
+    r"at\s+most(?!\s+\d)": "it is written `AT MOST 3`, `AT MOST 3 PER (S) EVERY 10min`",
+    r"every(?=\s+\d)": "how often an answer may come is `AT MOST 1 EVERY 10min`; windows by the clock are `w: every(10min)`",
     r"skip(?!\s+(?:past\s+end|to\s+last)\b)(?:\s+\w+)*": "it is written `SKIP PAST END` or `SKIP TO LAST label`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
     "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
 }
+_INCOMPLETE = {"skip": "to where", "at": "how many", "every": "how many"}  # words of the language that lack something
 _UNITS = ("us", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "d", "days", "w", "weeks")
 _ARROWS = re.compile(r"<--+|<==+|-+>|=+>|::?=|→|⇒|⇐")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -309,8 +313,10 @@ def other_language(spot: RuleErrorSpot) -> Cause | None:
         for found in re.finditer(rf"\b{word}\b", spot.text, re.IGNORECASE):
             if found.start() <= spot.at <= found.end() + 1:
                 text = " ".join(found.group().split())
-                known = word.startswith("skip")
-                message = f"`{text}` does not say to where" if known else f"`{text}` is not a word of the language"
+                lacks = next((what for begins, what in _INCOMPLETE.items() if word.startswith(begins)), None)
+                message = (
+                    f"`{text}` is not a word of the language" if lacks is None else f"`{text}` does not say {lacks}"
+                )
                 return Cause(message, found.start(), found.end(), hint)
     return None
 

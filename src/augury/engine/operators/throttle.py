@@ -1,0 +1,305 @@
+"""Throttles: `AT MOST n PER (V) EVERY d` (SEMANTICS 12)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
+from functools import total_ordering
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury.algebra.nodes import Rule
+from augury.algebra.terms import Var
+from augury.core.jit import Array
+from augury.core.model import OrderKey, order_key
+from augury.engine.operators.base import Operator
+from augury.engine.operators.choose import Chooser
+from augury.engine.operators.derive import events_of
+from augury.planner.implied_bounds import FAR
+from augury.storage.frame import View, frame_of, store
+from augury.storage.table import END, LEFT, START
+
+if TYPE_CHECKING:
+    from augury.engine.circuit import Circuit
+    from augury.engine.horizon import Horizon
+
+_Codes = tuple[int, ...]
+_MANY = 8  # so many new events of a key are sorted in; fewer are inserted
+
+
+def event_args(rule: Rule) -> tuple[Var, ...]:
+    """The variables that hold the arguments of the events that rows make."""
+    return tuple(Var(f"#{i}") for i in range(len(rule.args)))
+
+
+class EventRows(Operator):
+    """For each row of a rule the event that it makes, with its key; rows for which it cannot be computed are left out."""
+
+    kind = "events"
+
+    def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule, covers: tuple[str, ...]) -> None:
+        self.head, self.covers = rule, covers
+        super().__init__(circuit, (rows,), out, rule.label)
+
+    def step(self) -> None:
+        self.drop_children(0)
+        rows = self.gains(0)
+        if not len(rows):
+            return
+        context, frame = self.circuit.context, frame_of(self.inputs[0], rows)
+        context.name_events = self.name_events
+        events, ok = events_of(context, frame, self.rule, self.head.args, self.covers, self.head.since)
+        frame.start, frame.end = events[0], events[1]
+        frame.vars |= {arg.name: events[3 + i] for i, arg in enumerate(event_args(self.head))}
+        store(frame.where(ok), self.out)
+
+
+@total_ordering
+class _ThrottledEvent:
+    """An event, with the rows that make it. Ordered by its times; by its arguments only where they tie."""
+
+    __slots__ = ("_order", "content", "end", "given", "group", "operator", "rows", "shown", "start")
+
+    def __init__(self, operator: Throttle, content: _Codes, row: int) -> None:
+        self.operator, self.content = operator, content
+        self.start, self.end = content[:2]
+        self.rows: dict[int, _Codes] = {}  # with the key of each
+        self.group: _KeyedEvents | None = None
+        self.given = self.shown = False  # whether it is given now, and whether its rows are in the table
+        self._order: int | OrderKey = row
+
+    @property
+    def order(self) -> OrderKey:
+        """The arguments in term order, computed where times tie."""
+        if isinstance(self._order, int):
+            self._order = self.operator.values(self.operator.args, self._order)
+        return self._order
+
+    def __lt__(self, other: _ThrottledEvent) -> bool:
+        mine, its = (self.end, self.start), (other.end, other.start)
+        return mine < its or (mine == its and self is not other and self.order < other.order)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+class _KeyedEvents:
+    """The events with one key, and those of them that are given; both in the order of events."""
+
+    __slots__ = ("events", "given", "gone", "new")
+
+    def __init__(self) -> None:
+        self.events: list[_ThrottledEvent] = []
+        self.given: list[_ThrottledEvent] = []
+        self.new: list[_ThrottledEvent] = []
+        self.gone: list[_ThrottledEvent] = []
+
+    def settle(self) -> list[_ThrottledEvent]:
+        """Takes in the events that come and go in a step; where decisions may change, in order."""
+        changed = sorted([*self.new, *self.gone])
+        for event in self.gone:
+            del self.events[bisect_left(self.events, event)]
+        if len(self.new) > _MANY:
+            self.events.extend(self.new)
+            self.events.sort()
+        else:
+            for event in self.new:
+                insort(self.events, event)
+        self.new, self.gone = [], []
+        return changed
+
+    def ending(self, end: int, first: int) -> int:
+        """The place of the first event from `first` on that ends at `end` or later."""
+        return bisect_left(self.events, end, lo=first, key=_end)
+
+
+def _end(event: _ThrottledEvent) -> int:
+    return event.end
+
+
+class Throttle(Chooser):
+    """Of the events with one key, in their order, those before which fewer than n within `every` are given.
+
+    An event looks at the n-th last one that was given before it. A change decides anew from its place on, from one event
+    that is given to the next, until the last n of them are those of before.
+    """
+
+    kind = "at most"
+
+    def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule) -> None:
+        assert rule.at_most is not None
+        self.count, every = rule.at_most.count, rule.at_most.every
+        point = circuit.clock.tick if circuit.clock.kind == "logical" else 1
+        self.every = None if every is None else min(-(-every // point), FAR)
+        self.args = [rows.vars[arg.name] for arg in event_args(rule)]
+        self.per = [rows.vars[v] for v in rule.at_most.per]
+        self.clear()
+        super().__init__(circuit, (rows,), out, rule.label)
+
+    def clear(self) -> None:
+        self.events: dict[_Codes, _ThrottledEvent] = {}  # by content
+        self.groups: dict[_Codes, _KeyedEvents] = {}
+
+    def step(self) -> None:
+        lost, touched = self.losses(0), dict[_ThrottledEvent, list[int]]()  # with the new rows of each
+        for row, content, _ in self.contents(lost):
+            event = self.events[content]
+            del event.rows[row]
+            touched.setdefault(event, [])
+        for row, content, key in self.contents(self.gains(0)):
+            touched.setdefault(self.enter(row, content, key), []).append(row)
+        flipped = self.decide(touched)
+        taken, left = set[int](), set[int]()
+        for event in dict.fromkeys((*touched, *flipped)):
+            fresh = touched.get(event, [])
+            if event.given:
+                taken.update(fresh if event.shown else event.rows)
+            elif event.shown:
+                left.update(event.rows.keys() - fresh)
+            event.shown = event.given
+        self.show(taken, left)
+        if len(lost):
+            self.links[0].kill(lost)
+
+    def contents(self, rows: Array) -> Iterator[tuple[int, _Codes, _Codes]]:
+        """Rows with the event that each makes, equal ones alike, and with their keys."""
+        data, canonical = self.inputs[0].table.data, self.circuit.tables.dictionary.canonical
+
+        def codes(fields: list[int]) -> Iterable[_Codes]:
+            columns = [canonical(data[field, rows]).tolist() for field in fields]
+            return zip(*columns, strict=True) if fields else [()] * len(rows)
+
+        times = zip(data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
+        found = zip(rows.tolist(), times, codes(self.args), codes(self.per), strict=True)
+        return ((row, (*interval, *args), key) for row, interval, args, key in found)
+
+    def enter(self, row: int, content: _Codes, key: _Codes) -> _ThrottledEvent:
+        """Notes a row of an event."""
+        event = self.events.get(content)
+        if event is None:
+            event = self.events[content] = _ThrottledEvent(self, content, row)
+        event.rows[row] = key
+        return event
+
+    # Keys
+
+    def values(self, fields: list[int], row: int) -> OrderKey:
+        """Values of a row, in term order."""
+        decode, data = self.circuit.tables.dictionary.decode, self.inputs[0].table.data
+        return tuple(order_key(decode(int(data[field, row]))) for field in fields)
+
+    def group_of(self, event: _ThrottledEvent) -> _KeyedEvents | None:
+        """The group of the least key that a row of the event has; None where no row is left."""
+        keys = {key: row for row, key in event.rows.items()}
+        if not keys:
+            return None
+        least = next(iter(keys)) if len(keys) == 1 else min(keys, key=lambda key: self.values(self.per, keys[key]))
+        group = self.groups.get(least)
+        if group is None:
+            group = self.groups[least] = _KeyedEvents()
+        return group
+
+    def regroup(self, events: Iterable[_ThrottledEvent]) -> dict[_KeyedEvents, None]:
+        """Moves events to the groups that their rows say now; the groups in which something has changed."""
+        changed: dict[_KeyedEvents, None] = {}
+        for event in events:
+            before, after = event.group, self.group_of(event)
+            if before is after:
+                continue
+            event.group, event.given = after, False
+            if before is not None:
+                before.gone.append(event)
+                changed[before] = None
+            if after is not None:
+                after.new.append(event)
+                changed[after] = None
+            else:
+                del self.events[event.content]
+        return changed
+
+    # Decisions
+
+    def decide(self, touched: Iterable[_ThrottledEvent]) -> list[_ThrottledEvent]:
+        """Decides anew where events have come or gone: those for which the decision may be another."""
+        flipped: list[_ThrottledEvent] = []
+        for group in self.regroup(touched):
+            done: _ThrottledEvent | None = None
+            for event in group.settle():
+                if done is None or done < event:
+                    done = self.redecide(group, event, flipped)
+        return flipped
+
+    def redecide(self, group: _KeyedEvents, first: _ThrottledEvent, flipped: list[_ThrottledEvent]) -> _ThrottledEvent:
+        """Decides from an event on, until all is as it was: the last event that it has looked at."""
+        events, given = group.events, group.given
+        low = high = bisect_left(given, first)  # those given from `low` to `high` are decided anew
+        place, chosen, same = bisect_left(events, first), list[_ThrottledEvent](), self.count - 1
+        event = first
+        while same < self.count:
+            place = self.next_place(group, place, low, chosen)
+            if place == len(events):
+                event, high = max([first, *events[-1:]]), len(given)
+                break
+            event, place = events[place], place + 1
+            while high < len(given) and given[high] < event:
+                high, same = high + 1, 0
+            if high < len(given) and given[high] is event:
+                high, same = high + 1, same + 1
+            else:
+                same = 0
+            chosen.append(event)
+            self.touched += 1
+        for other in given[low:high]:
+            if other.group is group:
+                other.given = False
+        for other in chosen:
+            other.given = True
+        flipped += [*given[low:high], *chosen]
+        given[low:high] = chosen
+        return event
+
+    def next_place(self, group: _KeyedEvents, place: int, low: int, chosen: list[_ThrottledEvent]) -> int:
+        """The place of the next event that is given, after the first `low` of those before and the ones chosen."""
+        if low + len(chosen) < self.count:
+            return place
+        if self.every is None:
+            return len(group.events)
+        back = self.count - len(chosen)
+        last = group.given[low - back] if back > 0 else chosen[-self.count]
+        return group.ending(last.end + self.every, place)
+
+    # What it keeps
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.clear()
+        out = self.out.table
+        given = set(out.data[LEFT, out.standing()].tolist())
+        events = {self.enter(*entry): None for entry in self.contents(self.inputs[0].table.standing())}
+        for group in self.regroup(events):
+            group.settle()
+        for event in sorted(events):
+            if any(row in given for row in event.rows) and event.group is not None:
+                event.given = event.shown = True
+                event.group.given.append(event)
+
+    def wants(self, port: int, horizon: Horizon) -> Array:
+        """What was given, as long as it counts: without `every`, for ever."""
+        table, out = self.inputs[0].table, self.out.table
+        wanted = np.zeros(table.n, bool)
+        rows = out.data[LEFT, out.standing()]
+        if self.every is not None:
+            rows = rows[table.data[END, rows] > horizon.since[id(table)] - self.every]
+        wanted[rows] = True
+        return wanted
+
+    def remembers(self, horizon: Horizon) -> bool:
+        return self.every is None
+
+    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+        """A row that is kept stays as it was decided."""
+        table = self.out.table
+        keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
