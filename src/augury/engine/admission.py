@@ -15,15 +15,15 @@ from operator import itemgetter
 import numpy as np
 
 from augury.algebra.plan import Predicate
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import Event, HistoryItem, Revocation, on_calendar
 from augury.core.standing import Frontier, id_taken
 from augury.engine.input_ids import CopyKey, InputIds, InputRow
 from augury.knowledge.timeline import Statement
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
-from augury.storage.frame import LONGEST
 from augury.storage.table import END
 
 
@@ -244,7 +244,7 @@ def _check_times(name: str, batch: Batch) -> None:
         return
     if batch.start is not batch.end and (batch.start > batch.end).any():
         raise DataError(f"{name}: an event starts after its end")
-    if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
+    if not (int(batch.start.min()) > -TIME_LIMIT and int(batch.end.max()) < TIME_LIMIT):
         raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
 
 

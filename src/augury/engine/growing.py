@@ -59,14 +59,13 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
     given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    for rows in (*changes.retracted.parts, *changes.inserted.parts, *given):
-        rows.keep()
+    for answers in (*changes.retracted.parts, *changes.inserted.parts, *given):
+        answers.keep()
     circuit.remove(label)
     session.program, session.input_ids.plan = program, program.plan
     session.answers = [one for one in session.answers if one not in leaving]
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.answers = []
-    return Changes(
-        FoundAnswers([*changes.retracted.parts, *given]), changes.inserted, running.plan, session.clock
-    ), goals
+    retracted = FoundAnswers([*changes.retracted.parts, *given])
+    return type(changes)(retracted, changes.inserted, running.plan, session.clock), goals

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Event, OrderKey
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.admission import Admission
 from augury.engine.circuit import Circuit
 from augury.engine.input_ids import InputIds, alive_rows

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from augury.algebra.plan import Predicate
 from augury.core.clock import Clock
@@ -19,10 +21,8 @@ from augury.engine.changes import Changes, Detected
 from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.learning import admit_statements, rewire, statements_from, unforeseen
-from augury.engine.scenes import scene_of
 from augury.engine.session_core import SessionCore
 from augury.engine.single_event import push_event
-from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.sources import Batch, History
 
 
@@ -149,7 +149,7 @@ class Session(SessionCore):
     def finish(self) -> Changes:
         """Says that nothing more comes: what is there is final."""
         now = self.now
-        return Changes() if now is None else self._advance(now, over=True)
+        return self.changes_type() if now is None else self._advance(now, over=True)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
@@ -215,6 +215,30 @@ class Session(SessionCore):
             self._complete(step, changes, goals, [])
             return changes
 
+    @contextmanager
+    def _restoring(self) -> Iterator[StepTransaction]:
+        """A change of more than rows: where it fails, the session goes back to a snapshot of before."""
+        self._keep_unseen()
+        step, before = StepTransaction(self), snapshot.taken(self)
+
+        def undo() -> None:
+            shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
+            self._take_over(snapshot.restored(self.opened, before, Session, limits=self.settings.limits, **shared))
+            step.undo()
+
+        with self._undoing(undo):
+            yield step
+
+    def _take_over(self, other: Session) -> None:
+        """Goes on with the state of another session."""
+        circuit = other.circuit
+        circuit.lock = self._lock
+        names = (
+            "program", "_circuit", "answers", "_of_table", "_waiting", "input_ids", "_rules", "grown", "_kept", "_weighed",
+        )  # fmt: skip
+        self.__dict__.update({name: other.__dict__[name] for name in names})
+        self._lock.circuit = weakref.ref(circuit)
+
     # Looking inside
 
     def goals(self, rule: str | None = None) -> Goals:
@@ -224,31 +248,6 @@ class Session(SessionCore):
         with self._lock:
             forgotten = self.settled if self.pruned else None
             return Goals([*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)])
-
-    def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
-        """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
-        with self._lock:
-            return inspect.why(self, event, all, format)
-
-    def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
-        """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
-        with self._lock:
-            return inspect.why_not(self, atom, format)
-
-    def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
-        """A picture of the events that are held and of what stands; see `Result.timeline`.
-
-        Of `changes`, which a session does not keep, those answers are drawn as well that were taken back and stand no more.
-        """
-        if self._circuit is None:
-            return timeline(Scene((), Clock()), **options)
-        with self._lock:
-            stands = self._standing(None)
-            said = {one.event.content: one.event for one in changes if one.op == "retract"}
-            gone = [said[content] for content in said.keys() - {event.content for event in (stands if said else ())}]
-            return timeline(
-                scene_of(self._circuit, self.program.plan, self.clock, stands.found, gone, self.now), **options
-            )
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""

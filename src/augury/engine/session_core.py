@@ -7,17 +7,18 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.compiled import Compiled, check_clock
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, UnusableError, too_deep
-from augury.core.jit import Array, count_work
+from augury.core.jit import count_work
 from augury.core.model import Event, HistoryItem
 from augury.core.standing import Frontier
-from augury.engine import snapshot
 from augury.engine.admission import Admission, AdmissionRules
 from augury.engine.atomic import Compaction, SessionLock, StepTransaction, release
 from augury.engine.callbacks import Callbacks
@@ -34,7 +35,6 @@ from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
 from augury.settings import Settings, choose_clock
-from augury.storage.frame import LONGEST
 from augury.storage.guard import Exceeded, Guard
 
 _MANY = 100_000  # rows, facts and values that are worth a look at what may be forgotten
@@ -43,6 +43,8 @@ _FEW_VALUES = 4096  # values of facts that are gone: fewer are not worth forgett
 
 class SessionCore:
     """What a session holds between steps, and how it takes a step. `Session` adds the public methods."""
+
+    changes_type: ClassVar[type[Changes]] = Changes  # what a step returns
 
     def __init__(
         self,
@@ -219,7 +221,7 @@ class SessionCore:
             admission = admission_of()
             if admission is None:
                 step.undo()
-                return Changes()
+                return self.changes_type()
             late += admission.late
             changes, goals = self._take_in(step, admission, frontier, over)
             self._lock.pending = step.complete  # from here on the step counts
@@ -304,7 +306,7 @@ class SessionCore:
         goals = self._callbacks.goals(circuit, self.now) if self._callbacks.of_goal else []
         self.steps += 1
         step.concerned, step.answers = concerned, [*retracted, *inserted]
-        changes = Changes(_found(retracted), _found(inserted), self.program.plan, self._clock)
+        changes = self.changes_type(_found(retracted), _found(inserted), self.program.plan, self._clock)
         circuit.prepare()
         return changes, goals
 
@@ -314,7 +316,7 @@ class SessionCore:
         if (
             until is None
             or over
-            or until >= LONGEST - 1  # a host says that nothing more comes
+            or until >= TIME_LIMIT - 1  # a host says that nothing more comes
             or delays.get((one.events.type, one.events.arity), 0) == 0
         ):
             return until, None
@@ -352,7 +354,7 @@ class SessionCore:
 
     def _promise(self, time: int) -> Admission:
         """A step without inputs: nothing more ends at or before a time."""
-        if abs(time) >= LONGEST:
+        if abs(time) >= TIME_LIMIT:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self._open(None)
         return Admission(frontier=time)
@@ -413,32 +415,6 @@ class SessionCore:
         for rows in list(self._unseen):
             rows.keep()
         self._unseen.clear()
-
-    # Going back to a snapshot
-
-    @contextmanager
-    def _restoring(self) -> Iterator[StepTransaction]:
-        """A change of more than rows: where it fails, the session goes back to a snapshot of before."""
-        self._keep_unseen()
-        step, before = StepTransaction(self), snapshot.taken(self)
-
-        def undo() -> None:
-            shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-            self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
-            step.undo()
-
-        with self._undoing(undo):
-            yield step
-
-    def _take_over(self, other: SessionCore) -> None:
-        """Goes on with the state of another session."""
-        circuit = other.circuit
-        circuit.lock = self._lock
-        names = (
-            "program", "_circuit", "answers", "_of_table", "_waiting", "input_ids", "_rules", "grown", "_kept", "_weighed",
-        )  # fmt: skip
-        self.__dict__.update({name: other.__dict__[name] for name in names})
-        self._lock.circuit = weakref.ref(circuit)
 
     @property
     def errors(self) -> dict[tuple[str, str], int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from augury.core.bounds import TIME_LIMIT
 from augury.core.jit import Kernel, count_work
 from augury.core.model import Event
 from augury.engine.atomic import StepTransaction
 from augury.engine.changes import Changes
 from augury.engine.input_ids import is_content_id
-from augury.storage.frame import LONGEST
 
 if TYPE_CHECKING:
     from augury.engine.session_core import SessionCore
@@ -52,7 +52,7 @@ def _accepts(session: SessionCore, event: Event) -> bool:
     """Whether an event is accepted as it is: of plain values, not late, under an id of its own that nothing else has."""
     start, end, id = event.start, event.end, event.id
     ids, rules, greatest, lateness = session.input_ids, session._rules, session.greatest, session.lateness
-    if not -LONGEST < start <= end < LONGEST or (rules.longest is not None and end - start > rules.longest):
+    if not -TIME_LIMIT < start <= end < TIME_LIMIT or (rules.longest is not None and end - start > rules.longest):
         return False
     if session.advanced is not None and end <= session.advanced:
         return False

@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from augury.algebra.plan import Predicate
-from augury.compiled import Compiled
-from augury.core.errors import RunError, SnapshotError, Span
+from augury.core.errors import RunError, SnapshotError
 from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
-from augury.language.rules.show import Printer
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot
@@ -293,13 +291,6 @@ def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:
         "the checkpoint is of another program: " + "; ".join(differences(old, new)),
         hint="start with a new checkpoint directory, or run the program that it was made with",
     )
-
-
-def written_rules(program: Compiled, labels: Mapping[Span | None, str]) -> dict[str, str]:
-    """Some rules as they are written in a program, by their labels."""
-    printer = Printer(explicit=True, width=10_000)
-    statements = (statement for module in program.modules for statement in module.statements)
-    return {labels[s.span]: printer.statement(s) for s in statements if s.span in labels}
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

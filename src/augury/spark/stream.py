@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,21 +23,22 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, one_stage, stages
+from augury.compiled import Compiled
 from augury.core.errors import RunError
 from augury.core.model import Event
 from augury.engine.changes import Changes
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
-from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
-from augury.spark.state import Bucket, BucketStep, CachedSession, know, written_rules
+from augury.spark.state import Bucket, BucketStep, CachedSession, know
 
 # Codes of rows that tell of events that came too late, whose id names another event, or how many are known already.
 LATE, REJECTED, REPEATED = -2, -3, -4
@@ -86,7 +88,7 @@ class DetectionStream(Outputs):
         if pipeline.longest is not None:
             return []
         settings = Settings(emit=self.emit, retention=pipeline.retention)
-        session = Session(Program(pipeline.plan), settings, clock=pipeline.clock)
+        session = Session(Compiled(pipeline.plan), settings, clock=pipeline.clock)
         session.circuit.learns = False
         bounded = {label for label, found in all_properties(pipeline.plan).items() if found.horizon is not None}
         return [rule for rule in remembers(session.circuit) if rule in bounded]
@@ -122,6 +124,14 @@ class DetectionStream(Outputs):
     @property
     def errors(self) -> DataFrame:
         return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+
+    @staticmethod
+    def check_checkpoint(folder: str | Path) -> None:
+        """Raises SnapshotError where a file of a local checkpoint that a restart needs is damaged or missing.
+
+        `start()` is Spark's own, and so is what it says of such a file: call this before it.
+        """
+        check_spark_files(Path(folder))
 
     # Stages
 
@@ -223,7 +233,7 @@ class DetectionStream(Outputs):
         """Of what the state of a stage is one: a checkpoint is gone on with where it is the same."""
         pipeline = self.pipeline
         return {
-            "rules": written_rules(pipeline.program, {rule.span: rule.label for rule in stage.rules}),
+            "rules": pipeline.program.written_rules({rule.span: rule.label for rule in stage.rules}),
             "stage": stage.number,
             "buckets": self.buckets,
             "emission": self.emit,
