@@ -44,6 +44,7 @@ from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import JoinOperator as JoinOperator
 from augury.engine.operators.learn import Learn
+from augury.engine.operators.learn_latest import LearnLatest
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
@@ -480,8 +481,10 @@ class Circuit:
             wanted = tuple(t in self.plan.derived for t in types)
             if predicate not in self.learning and there == wanted and any(t in stratum.types for t in types):
                 chosen = [(self.derived[t], i == 1) for i, t in enumerate(types) if there[i]]
-                self.learning[predicate] = Learn(
-                    self, predicate, tuple(d for d, _ in chosen), tuple(e for _, e in chosen)
+                sets, ends = tuple(d for d, _ in chosen), tuple(e for _, e in chosen)
+                key = self.plan.latest.get(predicate)
+                self.learning[predicate] = (
+                    Learn(self, predicate, sets, ends) if key is None else LearnLatest(self, predicate, sets, ends, key)
                 )
 
     def _number(self, layers: Iterable[Stratum]) -> None:

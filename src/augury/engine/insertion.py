@@ -27,6 +27,8 @@ def insert(admission: Admission, circuit: Circuit, ids: InputIds) -> None:
     ids.withdraw(admission.withdrawn)
     if admission.statements:
         circuit.learned(circuit.knowledge.changes.apply(admission.statements))
+        for learn in circuit.learning.values():
+            learn.said(admission.statements)
     total = sum(map(len, admission.batches.values()))
     others: Batches = admission.batches
     if not circuit.in_order.isdisjoint(others):

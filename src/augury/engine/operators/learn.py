@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
+from augury.knowledge.timeline import Statement
 from augury.storage.frame import View
 from augury.storage.table import END, Table
 
@@ -49,6 +51,9 @@ class Learn(Operator):
         come = np.repeat([come for _, _, come in changed], count)
         self.touched += len(times)
         self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, columns, times, ends, come))
+
+    def said(self, statements: Iterable[Statement]) -> None:
+        """Facts were asserted or retracted from outside, which concerns what events make of others of their key."""
 
     def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
