@@ -25,8 +25,8 @@ from augury.engine import growing
 from augury.engine.atomic import StepTransaction
 from augury.engine.events import Events
 from augury.engine.saved import (
+    CorruptSnapshot,
     SnapshotHeader,
-    Unsound,
     check_numbers,
     is_array,
     not_whole,
@@ -37,10 +37,10 @@ from augury.engine.saved import (
     unpacked,
     write_file,
 )
+from augury.engine.saved.corrupt import other_version
 from augury.engine.saved.envelope import augury_version
 from augury.engine.saved.forms import are_texts, are_values, is_time
 from augury.engine.saved.references import check_events, check_inputs
-from augury.engine.saved.unsound import other_version
 from augury.engine.sound import check_tables
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
@@ -180,15 +180,15 @@ def _restored(program: Compiled, data: Any, session_type: type[S], options: dict
         return _session(program, head, state, session_type, options)
     except SnapshotError:
         raise
-    except Unsound as error:
-        raise _unsound(head, str(error)) from None
+    except CorruptSnapshot as error:
+        raise _corrupt(head, str(error)) from None
     except (AuguryError, MemoryError):
         raise
     except Exception as error:  # whatever else the state says that cannot be
-        raise _unsound(head, f"its state cannot be ({type(error).__name__})") from error
+        raise _corrupt(head, f"its state cannot be ({type(error).__name__})") from error
 
 
-def _unsound(head: SnapshotHeader, why: str) -> SnapshotError:
+def _corrupt(head: SnapshotHeader, why: str) -> SnapshotError:
     """What does not fit this version may be right for the one that it was taken with."""
     if head.augury != augury_version():
         return other_version(f"it was taken with Augury {head.augury[:40]}, this is {augury_version()}")
@@ -215,7 +215,7 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
         session = session_type(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
-        raise Unsound(str(error).splitlines()[0]) from None
+        raise CorruptSnapshot(str(error).splitlines()[0]) from None
     _fill(session, state)
     return session
 
