@@ -33,7 +33,7 @@ class PicturedChanges(Changes):
         rows = next(iter((*self.retracted.parts, *self.inserted.parts)), None)
         if rows is None:
             return timeline(Scene((), self._clock), **options)
-        circuit = rows.derived.circuit
+        circuit = rows.derived.runtime
         with circuit.lock:
             return timeline(scene_of(circuit, self._plan, self._clock, self.inserted, self.retracted), **options)
 
