@@ -120,10 +120,10 @@ class Dictionary:
         if result is None:
             if self._in_bulk:
                 return int(self._bulk(np.array([value]))[0]) >> 1
-            self._room(1)
             result = self.n
-            self._as_float(result, result + 1)
-            self.numbers[result] = value
+            if result == len(self.canon):
+                self._room(1)
+            self.kind[result], self.canon[result], self.numbers[result] = _FLOAT, 2 * result + 1, value
             self.n += 1
             self._floats[value] = result
         return result
