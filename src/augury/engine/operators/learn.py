@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
@@ -50,7 +50,7 @@ class Learn(Operator):
         self.touched += len(times)
         self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, columns, times, ends, come))
 
-    def _codes(self, port: int, rows: Array, i: int) -> Array:
+    def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
         table = self.inputs[port].table
         return self.circuit.bridge.translated(table.data[table.codes[i], rows])

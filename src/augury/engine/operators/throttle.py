@@ -11,13 +11,13 @@ import numpy as np
 
 from augury.algebra.nodes import Rule
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Mask, RowIds
+from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser
 from augury.engine.operators.derive import events_of
 from augury.engine.operators.throttle_tails import ThrottleTails
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import View, frame_of, store
 from augury.storage.table import END, LEFT, START
 
@@ -161,7 +161,7 @@ class Throttle(Chooser):
         if len(lost):
             self.links[0].kill(lost)
 
-    def step_in_order(self, rows: Array) -> Array:
+    def step_in_order(self, rows: RowIds) -> RowIds:
         """Decides about rows that come after all others of their key; the rest of them."""
         numbers = self.tails.numbers(rows)
         fits = self.tails.fitting(rows, numbers)
@@ -193,7 +193,7 @@ class Throttle(Chooser):
             event.shown = event.given
         self.show(taken, left)
 
-    def entries(self, rows: Array) -> list[_Entry]:
+    def entries(self, rows: RowIds) -> list[_Entry]:
         """Rows with the events that they make, and their keys."""
         data, canonical = self.inputs[0].table.data, self.circuit.tables.dictionary.canonical
 
@@ -205,7 +205,7 @@ class Throttle(Chooser):
         found = zip(rows.tolist(), times, codes(self.args), codes(self.per), strict=True)
         return [(row, (*interval, *args), key) for row, interval, args, key in found]
 
-    def held(self, rows: Array) -> list[_Entry]:
+    def held(self, rows: RowIds) -> list[_Entry]:
         """The same, once all events are held that a change of them may concern."""
         entries = self.entries(rows)
         missing = {key: row for row, _, key in entries if key not in self.groups}
@@ -220,7 +220,7 @@ class Throttle(Chooser):
                 self.groups.setdefault(key, _KeyedEvents())
         return entries
 
-    def hold(self, rows: Array, given: Array) -> None:
+    def hold(self, rows: RowIds, given: Mask) -> None:
         """Holds the events of some rows from now on, as they were decided."""
         events = {self.enter(*entry): None for entry in self.entries(rows)}
         for group in self.regroup(events):
@@ -345,7 +345,7 @@ class Throttle(Chooser):
         self.hold(rows, given[rows])
         self.tails.latest = int(self.inputs[0].table.data[END, rows].max())
 
-    def wants(self, port: int, horizon: Horizon) -> Array:
+    def wants(self, port: int, horizon: Horizon) -> Mask:
         """What was given, as long as it counts: without `every`, for ever."""
         table, out = self.inputs[0].table, self.out.table
         wanted = np.zeros(table.n, bool)
@@ -362,7 +362,7 @@ class Throttle(Chooser):
     def bytes(self) -> int:
         return super().bytes + self.tails.bytes
 
-    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+    def retain(self, keep: dict[int, Mask], frontier: int | None, since: Mapping[int, int]) -> None:
         """A row that is kept stays as it was decided."""
         table = self.out.table
         keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]

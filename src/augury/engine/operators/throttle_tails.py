@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
-from augury.planner.implied_bounds import FAR
+from augury.core.arrays import Integers, Mask, RowIds
+from augury.core.bounds import FAR
 from augury.storage.dictionary import Dictionary
 from augury.storage.kernels import throttles as k
 from augury.storage.ranks import Ordering, code_ranks
@@ -38,7 +38,7 @@ class ThrottleTails:
     def dictionary(self) -> Dictionary:
         return self.table.dictionary
 
-    def numbers(self, rows: Array) -> Array:
+    def numbers(self, rows: RowIds) -> Integers:
         """The numbers of the groups that rows belong to."""
         found = self.keys.admit([self.table.data[field, rows] for field in self.per], len(rows))
         if self.keys.n > self.groups.shape[1]:
@@ -50,16 +50,16 @@ class ThrottleTails:
             self.known = self.keys.n
         return found
 
-    def fitting(self, rows: Array, numbers: Array) -> Array:
+    def fitting(self, rows: RowIds, numbers: Integers) -> Mask:
         """Which rows come after all of their group, whose groups have not been handed over."""
         ends = self.table.data[END, rows]
         first = np.full(self.keys.n, FAR, np.int64)
         np.minimum.at(first, numbers, ends)
         usable = (self.groups[k.HANDED, : self.keys.n] == 0) & (first > self.groups[k.LATEST, : self.keys.n])
-        found: Array = usable[numbers]
+        found: Mask = usable[numbers]
         return found
 
-    def in_order(self, rows: Array, numbers: Array) -> tuple[Array, Array]:
+    def in_order(self, rows: RowIds, numbers: Integers) -> tuple[RowIds, Mask]:
         """The places of rows by group and in the order of events, and which are the same event as the one before."""
         data = self.table.data
         order = np.lexsort((data[END, rows], numbers))
@@ -70,14 +70,14 @@ class ThrottleTails:
         ranks = ordering.ranks()[ordering.rows]
         return ordering.rows, np.r_[False, ranks[1:] == ranks[:-1]]
 
-    def _columns(self, rows: Array) -> Iterator[Callable[[Array], Array]]:
+    def _columns(self, rows: RowIds) -> Iterator[Callable[[RowIds], Integers]]:
         """What breaks ties on the end: the start, then the arguments."""
         data, dictionary = self.table.data, self.dictionary
         yield lambda places: data[START, rows[places]]
         for field in self.args:
             yield lambda places, field=field: code_ranks(dictionary, data[field, rows[places]])  # type: ignore[misc]
 
-    def spread(self, rows: Array, numbers: Array) -> bool:
+    def spread(self, rows: RowIds, numbers: Integers) -> bool:
         """Whether equal events, or one that may have come before, belong to several groups."""
         data = self.table.data
         if int(data[END, rows].min()) <= self.latest:
@@ -86,7 +86,7 @@ class ThrottleTails:
         ranks, groups = ordering.ranks()[ordering.rows], numbers[ordering.rows]
         return bool(((ranks[1:] == ranks[:-1]) & (groups[1:] != groups[:-1])).any())
 
-    def take(self, rows: Array, numbers: Array, given: Array | None = None) -> Array:
+    def take(self, rows: RowIds, numbers: Integers, given: Mask | None = None) -> RowIds:
         """Takes in rows of groups that they fit; those that are given. With `given` that has been decided before."""
         if self.links.shape[1] < self.table.n:
             self.links = grown(self.links, len(self.table.alive), self.links.shape[1])
@@ -103,7 +103,7 @@ class ThrottleTails:
     def is_handed(self, number: int) -> bool:
         return bool(self.groups[k.HANDED, number])
 
-    def hand_over(self, number: int) -> tuple[Array, Array]:
+    def hand_over(self, number: int) -> tuple[RowIds, Mask]:
         """The rows of a group, and which of them are given; the group is not looked after here from now on."""
         rows, row = list[int](), int(self.groups[k.TAIL, number])
         while row >= 0:

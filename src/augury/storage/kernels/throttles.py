@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Integers, Mask, RowIds, Times
+from augury.core.jit import Kernel
 
 MAKES_NO_ARRAYS = True
 # Of a group: the latest end, how many were given (n at most), the n-th last and the last of these, the last row, whether
@@ -14,7 +15,8 @@ BEFORE, NEXT_GIVEN, GIVEN = 0, 1, 2
 
 @Kernel
 def throttle(
-    rows: Array, numbers: Array, same: Array, ends: Array, most: int, every: int, decided: bool, groups: Array, links: Array
+    rows: RowIds, numbers: Integers, same: Mask, ends: Times, most: int, every: int, decided: bool,
+    groups: Integers, links: Integers,
 ) -> None:  # fmt: skip
     """Takes in rows by group and in the order of events; decides which are given, unless that is known (`decided`).
 
