@@ -420,6 +420,13 @@ PLANS = {
     ),
     "the same for each key": ("s(Y) <- (1 SEQ a(Y)) SEQ[recent per (Y)] b(Y).", ["key(a.0, b.0, s.0) -> s"]),
     "the last n of no key are never cut": ("s(X, count()) <- o: a(X), last 3: collect b(_).", ["one() -> s"]),
+    "a throttle per key": (
+        "s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["key(a.0, b.0, s.0) -> s"],
+    ),
+    "a throttle of all": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 EVERY 5s.", ["one() -> s"]),
+    "a throttle per something else": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (Y) EVERY 5s.", ["one() -> s"]),
+    "a throttle per what the head lacks": ("s(Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["one() -> s"]),
+    "a throttle is never cut": ("s(X, Y) <- (a(X) SEQ b(Y)).5 AT MOST 1 EVERY 5s.", ["one() -> s"]),
     "recursion that keeps its key": (
         "e(X) <- a(X). e(X) <- e(X) SEQ b(X).",
         ["key(a.0, b.0, e.0) -> e"],
