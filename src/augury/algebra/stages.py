@@ -337,7 +337,7 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
         for node in rule.nodes:
-            if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):
+            if isinstance(node, n.Instant | n.SessionWindow) or (isinstance(node, n.Run) and node.which != "ALL"):
                 return False
             if isinstance(node, n.Join | n.Repeat) and node.policy != n.UNRESTRICTED:
                 return False
@@ -396,7 +396,10 @@ def _sliced(node: n.Node) -> n.Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.Unfold() | n.Within():
+        case (
+            n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.SessionWindow() | n.Unfold()
+            | n.Within()
+        ):
             pass
         case _:
             assert_never(below)

@@ -45,6 +45,7 @@ from augury.engine.operators.join import JoinOperator as JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.learn_latest import LearnLatest
 from augury.engine.operators.panes import Panes
+from augury.engine.operators.session_windows import SessionWindows
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
 from augury.explain.proofs import Proofs
@@ -94,7 +95,7 @@ class Circuit:
         )  # held during a step, and by whoever reads tables meanwhile
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
         self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
-        self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
+        self.clocked: list[ClockWindows | Panes | SessionWindows | Settled] = []  # those that wait for time to pass
         self.now: int | None = None
         self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
         self.just_back: set[int] = set()  # and who asks for nothing else

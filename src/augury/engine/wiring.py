@@ -32,6 +32,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    SessionWindow,
     Unfold,
     Within,
     bound_vars,
@@ -69,6 +70,7 @@ from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
 from augury.engine.operators.runs.prepare import prepared
+from augury.engine.operators.session_windows import SessionWindows
 from augury.engine.operators.settled import Settled
 from augury.engine.operators.throttle import EventRows, Throttle, event_args
 from augury.planner.implied_bounds import Back, implied_back, implied_bounds
@@ -226,6 +228,9 @@ class Wiring:
             case Every():
                 refuse_clock(node.windows, self.circuit.clock.kind, rule)
                 return ClockWindows(self.circuit, self.table((), ()), node.windows, rule).out
+            case SessionWindow():
+                occurrences = self.view(node.input, Needs(frozenset(node.key)), rule)
+                return SessionWindows(self.circuit, occurrences, self.table(node.key, ()), node, rule).out
             case Label() | Within():
                 return self._unary(node, needs, rule)
             case Select():
@@ -539,7 +544,7 @@ def _several(node: Node) -> bool:
 
 def _stretched(node: Join) -> bool:
     """Whether its parts may be the same events over different intervals: `a AND (@2 AND a)`."""
-    return node.op != "SEQ" and any(isinstance(n, Instant | Every) for n in walk(node))
+    return node.op != "SEQ" and any(isinstance(n, Instant | Every | SessionWindow) for n in walk(node))
 
 
 def _bound_by_facts(node: Node) -> set[str]:
