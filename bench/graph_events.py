@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.sparql_algebra import Pattern, needs
+from augury.algebra.sparql_parser import read_pattern
 from augury.core.jit import HOT, count_work
 from augury.core.model import Iri
 from augury.graphs.dataset import GraphDataset
 from augury.graphs.graph_texts import EventTriples, read
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import solutions
-from augury.language.spaseq.sparql_parser import read_pattern
 from bench.measure import Settings, best
 from bench.rows import THROUGHPUT, Row
 from bench.streams import SEED, Ints

@@ -12,10 +12,10 @@ from augury.core.errors import (
     UnusableError,
 )
 from augury.core.model import Change, Event, Fact, Iri, Revocation, Term
-from augury.engine.session import Session
 from augury.knowledge.graphs import rdf
 from augury.knowledge.timeline import Statement
 from augury.program import Program, compile
+from augury.program import ProgramSession as Session
 from augury.run import Result, run
 from augury.sources import read
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +32,7 @@ from augury.language.checks import check
 from augury.language.checks.inference import check_subjects, check_types
 from augury.language.rules import syntax as s
 from augury.language.rules.read import Loader, read
+from augury.language.rules.show import Printer
 from augury.language.rules.translate import read_policy, translate
 from augury.language.spaseq.graph_atoms import graph_atoms
 from augury.language.spaseq.query_checks import check_origin
@@ -179,6 +180,12 @@ class Compiled:
             for m in self._labelled()
         ]
         return self._compiled(modules, self._queries, Findings(), self.functions, self.facts, None)
+
+    def written_rules(self, labels: Mapping[Span | None, str]) -> dict[str, str]:
+        """Some rules as they are written, by their labels; `labels` has the label of the rule at each span."""
+        printer = Printer(explicit=True, width=10_000)
+        statements = (statement for module in self.modules for statement in module.statements)
+        return {labels[s.span]: printer.statement(s) for s in statements if s.span in labels}
 
     def _labelled(self) -> list[s.Module]:
         """The modules with every rule under its label, so that labels stay when rules come and go."""

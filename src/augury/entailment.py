@@ -31,12 +31,18 @@ class Model:
 
     events: list[Event]
     clock: int
-    derivations: dict[str, list[Derivation]] = field(default_factory=dict)
     inputs: dict[str, Event] = field(default_factory=dict)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     all_events: list[Event] = field(default_factory=list)
     makers: Mapping[str, str] = field(default_factory=dict)  # types of events that make facts, and of which predicate
+
+
+@dataclass
+class ExplainedModel(Model):
+    """A model with every derivation of its events, by id."""
+
+    derivations: dict[str, list[Derivation]] = field(default_factory=dict)
 
 
 class Replay(NamedTuple):

@@ -11,7 +11,6 @@ from pathlib import Path
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
-from augury.algebra.stages import needed
 from augury.compiled import check_clock
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, counted
@@ -26,7 +25,7 @@ from augury.knowledge.graphs import Graphs, read_facts
 from augury.language.rules.show import Printer
 from augury.language.rules.symbols import unregistered
 from augury.notation import show_event
-from augury.reference import evaluate, replay, static_graphs
+from augury.run import EngineChoice
 from augury.settings import Task
 from augury.sources import History, Reader, Skipped
 from augury.terminal import say, warn, working
@@ -94,35 +93,16 @@ class Job:
             items, late = admitted(history.items(), self.clock.length(settings.lateness))
             self.late += late
         with working(f"evaluating {len(history):,} events"):
-            times = self.time("--until", until), self.time("--as-of", as_of)
-            rest = (self.clock, self.all_facts(engine), *times, settings.retention)
-            if engine == "embedded":
-                return batch.evaluate(self.task.program, items, *rest, limits=settings.limits)
-            listed = items.items() if isinstance(items, History) else items
-            return evaluate(self._asked, listed, *rest, static_graphs(self.graphs, self.plan))
+            return self.execution(engine).evaluate(items, self.time("--until", until), self.time("--as-of", as_of))
 
     def replay(self, until: str | None, engine: str = "reference") -> Replay:
-        settings = self.settings
         with working(f"replaying {len(self.history):,} events"):
-            late = None if settings.lateness is None else self.clock.length(settings.lateness)
-            facts, end = self.all_facts(engine), self.time("--until", until)
-            rest = (self.clock, facts, end, settings.retention, settings.emit, late)
-            if engine == "embedded":
-                found = batch.replay(self.task.program, self.history, *rest, limits=settings.limits)
-            else:
-                found = replay(self._asked, self.history.items(), *rest, static_graphs(self.graphs, self.plan))
+            found = self.execution(engine).replay(self.history, self.time("--until", until))
         self.late += found.late
         return found
 
-    @property
-    def _asked(self) -> Plan:
-        """What the outputs rest on."""
-        return needed(self.plan, self.plan.outputs)
-
-    def all_facts(self, engine: str) -> Facts:
-        """The facts, with those of the graphs; the reference has them by the plainest way."""
-        embedded = engine == "embedded"
-        return self.facts + (self.graphs.facts(self.plan, self.facts) if embedded else self.graphs.closed(self.plan))
+    def execution(self, engine: str) -> EngineChoice:
+        return EngineChoice(engine, self.task.program, self.clock, self.facts, self.graphs, self.settings)
 
     def missing(self) -> list[str]:
         """The input types that rules read and of which there was no event."""

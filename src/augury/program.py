@@ -5,17 +5,80 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.compiled import Compiled, source_of
 from augury.core.clock import Clock
+from augury.core.model import Change, Event, Fact
+from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
+from augury.explain import sessions
 from augury.explain.plans import explain
-from augury.pictures import Explanation
+from augury.pictures import Picture, Scene, TimelineOptions, timeline
+from augury.pictures.scenes import scene_of
 from augury.settings import Settings
+from augury.sinks.markup import Explanation
+
+
+class PicturedChanges(Changes):
+    """The changes of a step, which can be drawn."""
+
+    __slots__ = ()
+
+    def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
+        """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
+        rows = next(iter((*self.gone.parts, *self.given.parts)), None)
+        if rows is None:
+            return timeline(Scene((), self._clock), **options)
+        circuit = rows.derived.circuit
+        with circuit.turn:
+            return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
+
+
+class ProgramSession(Session):
+    """A session that explains and draws what it holds: what `Program.session` opens, and `augury.Session`."""
+
+    changes_type: ClassVar[type[Changes]] = PicturedChanges
+
+    if TYPE_CHECKING:  # every step returns changes of that type
+
+        def push(self, events: Any) -> PicturedChanges: ...
+        def revoke(self, id: str | Event | Iterable[str | Event]) -> PicturedChanges: ...
+        def assert_fact(self, name: str, *args: Any, at: Any = None, until: Any = None) -> PicturedChanges: ...
+        def retract_fact(self, name: str, *args: Any, at: Any = None) -> PicturedChanges: ...
+        def learn(self, facts: Mapping[str, Any] | Iterable[Fact]) -> PicturedChanges: ...
+        def advance(self, time: Any) -> PicturedChanges: ...
+        def finish(self) -> PicturedChanges: ...
+        def add_rules(self, rules: str | Path, since: Literal["past", "now"] = "past") -> PicturedChanges: ...
+        def remove_rule(self, label: str) -> PicturedChanges: ...
+
+    def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
+        """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
+        with self._turn:
+            return sessions.why(self, event, all, format)
+
+    def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
+        """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
+        with self._turn:
+            return sessions.why_not(self, atom, format)
+
+    def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
+        """A picture of the events that are held and of what stands; see `Result.timeline`.
+
+        A session does not keep its `changes`: give those whose retracted answers the picture shows as well.
+        """
+        if self._circuit is None:
+            return timeline(Scene((), Clock()), **options)
+        with self._turn:
+            stands = self._standing(None)
+            retracted = {change.event.content: change.event for change in changes if change.op == "retract"}
+            standing = {event.content for event in (stands if retracted else ())}
+            gone = [event for content, event in retracted.items() if content not in standing]
+            scene = scene_of(self._circuit, self.program.plan, self.clock, stands.found, gone, self.now)
+            return timeline(scene, **options)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +98,7 @@ class Program(Compiled):
         rdf: Any = (),
         late: Callable[[Any], None] | None = None,
         **settings: Any,
-    ) -> Session:
+    ) -> ProgramSession:
         """A session of the embedded engine: events go in, changes come out.
 
         `clock` is "logical" or "timestamp"; `time_unit` ("s", "ms", "us" or "ns") is that of times that are numbers, `zone` that
@@ -48,14 +111,14 @@ class Program(Compiled):
         """
         program = self.with_policy(policy) if policy else self
         known = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
-        return Session(program, Settings.of(program, **settings), clock=known, facts=facts, rdf=rdf, late=late)
+        return ProgramSession(program, Settings.of(program, **settings), clock=known, facts=facts, rdf=rdf, late=late)
 
-    def restore(self, snapshot: bytes | str | Path, **settings: Any) -> Session:
+    def restore(self, snapshot: bytes | str | Path, **settings: Any) -> ProgramSession:
         """The session that `session.snapshot()` was taken of, or that was saved to a path, to go on with.
 
         `late` and `limits` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
         """
-        return restored(self, snapshot, **settings)
+        return restored(self, snapshot, ProgramSession, **settings)
 
 
 def compile(

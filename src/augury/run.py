@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, overload
 
 import numpy as np
 
-from augury import sinks
+from augury import reference, sinks
 from augury.algebra.plan import Plan
 from augury.algebra.stages import needed
 from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock, Kind
 from augury.core.errors import RunError, counted, too_deep
-from augury.core.model import Event, Fact, Revocation, on_calendar
+from augury.core.model import Event, Fact, HistoryItem, Revocation, on_calendar
 from augury.core.time_units import TimeUnit
 from augury.engine import batch
 from augury.engine.changes import Detected
-from augury.engine.scenes import scene_of
-from augury.entailment import Model
+from augury.entailment import ExplainedModel, Model, Replay
+from augury.explain.derivations import explained
 from augury.explain.why import derivation_tree, show_tree
 from augury.knowledge.facts import Facts, check_facts, facts_from, facts_listed
 from augury.knowledge.graphs import Graphs
 from augury.pictures import (
-    Explanation,
     Picture,
     Places,
     Scene,
@@ -36,11 +35,13 @@ from augury.pictures import (
     located,
     timeline,
 )
+from augury.pictures.scenes import scene_of
 from augury.program import Program, compile
-from augury.reference import evaluate, static_graphs
+from augury.reference import static_graphs
 from augury.settings import Settings
+from augury.sinks.markup import Explanation
 from augury.sinks.names import attribute_names
-from augury.sources import Reader, Skipped, SourceFile, read_history
+from augury.sources import History, Reader, Skipped, SourceFile, read_history
 
 EventsIn = Iterable[Event | Revocation | Mapping[str, Any]] | Mapping[str, Any] | SourceFile
 FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
@@ -109,7 +110,7 @@ class Result(sinks.Tabular):
             raise RunError(
                 f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
             )
-        tree = derivation_tree(self.model, known[event.content], all)
+        tree = derivation_tree(explained(self.model), known[event.content], all)
         return Explanation(show_tree(tree, self.clock, self.program.plan.prefixes))
 
     def timeline(self, taken_back: Iterable[Event] = (), **options: Unpack[TimelineOptions]) -> Picture:
@@ -149,6 +150,7 @@ class Result(sinks.Tabular):
             circuit, found = model.session.circuit, model.detected.found
             scene = scene_of(circuit, plan, self.clock, found, taken_back, model.clock)
         else:
+            assert isinstance(model, ExplainedModel)
             scene = _scene_of(model, plan, self.clock, taken_back)
         stand = (lane.some(np.flatnonzero(~lane.gone)) if lane.kind == "event" else lane for lane in scene.lanes)
         return replace(scene, lanes=(*stand, *lanes_of("event", self.revoked(), gone=True)))
@@ -194,7 +196,7 @@ class Listed(sinks.Tabular):
 OneType = Detected | Listed
 
 
-def _scene_of(model: Model, plan: Plan, clock: Clock, gone: list[Event]) -> Scene:
+def _scene_of(model: ExplainedModel, plan: Plan, clock: Clock, gone: list[Event]) -> Scene:
     """What a timeline shows of a model that has all its events."""
     types = {rule.type for rule in plan.rules}
     inputs = lanes_of("event", (e for e in model.inputs.values() if e.type not in types))
@@ -264,16 +266,58 @@ def run(
     check_facts(known, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     graphs = Graphs.of(rdf)
-    known += graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan)
-    given = (chosen, known, time["until"], time["as_of"], settings.retention)
+    execution = EngineChoice(engine, program, chosen, known, graphs, settings)
     try:
-        if engine == "embedded":
-            model = batch.evaluate(program, history, *given, limits=settings.limits)
-            return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
-        plan = needed(program.plan, program.plan.outputs)
-        model = evaluate(plan, history.items(), *given, static_graphs(graphs, plan))
-        if chosen.kind == "timestamp":
-            model.events[:] = map(on_calendar, model.events)
-        return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
+        model = execution.evaluate(history, time["until"], time["as_of"])
     except RecursionError:
         raise too_deep() from None
+    if engine != "embedded" and chosen.kind == "timestamp":
+        model.events[:] = map(on_calendar, model.events)
+    return Result(program, model, chosen, history.taken_back if history.revoked else tuple)
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """A program with its facts and the engine that runs it: the embedded one, or the reference evaluator."""
+
+    engine: str
+    program: Compiled
+    clock: Clock
+    own_facts: Facts
+    graphs: Graphs
+    settings: Settings
+
+    def evaluate(self, history: History | Sequence[HistoryItem], until: int | None, as_of: int | None) -> Model:
+        """All derived events that the history entails."""
+        options = (self.clock, self.facts, until, as_of, self.settings.retention)
+        if self.engine == "embedded":
+            return batch.evaluate(self.program, history, *options, limits=self.settings.limits)
+        return reference.evaluate(
+            self._needed, _items(history), *options, static_graphs(self.graphs, self.program.plan)
+        )
+
+    def replay(self, history: History, until: int | None) -> Replay:
+        """The changes of the answer while the history is pushed item by item."""
+        settings = self.settings
+        lateness = None if settings.lateness is None else self.clock.length(settings.lateness)
+        options = (self.clock, self.facts, until, settings.retention, settings.emit, lateness)
+        if self.engine == "embedded":
+            return batch.replay(self.program, history, *options, limits=settings.limits)
+        return reference.replay(self._needed, history.items(), *options, static_graphs(self.graphs, self.program.plan))
+
+    @property
+    def facts(self) -> Facts:
+        """The facts, with those of the graphs: entailed ones for the reference are computed in the plainest way."""
+        plan, graphs = self.program.plan, self.graphs
+        return self.own_facts + (
+            graphs.facts(plan, self.own_facts) if self.engine == "embedded" else graphs.closed(plan)
+        )
+
+    @property
+    def _needed(self) -> Plan:
+        """The part of the plan that the outputs rest on."""
+        return needed(self.program.plan, self.program.plan.outputs)
+
+
+def _items(history: History | Sequence[HistoryItem]) -> Iterable[HistoryItem]:
+    return history.items() if isinstance(history, History) else history

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import augury
+from augury import Session
 from augury.core.errors import ProgramError, RunError
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.changes import Changes
-from augury.engine.session import Session
 from augury.program import Program
 from augury.reference import evaluate
 from augury.reference.finality import Finality

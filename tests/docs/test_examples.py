@@ -70,7 +70,7 @@ def test_the_stages_of_spark(name: str, tmp_path: Path) -> None:
     job = Job(task_of(example, tmp_path))
     assert isinstance(job.task.program, Program)
     until = job.time("until", example.until)
-    local = Local(job.task.program, job.history.items(), facts=job.all_facts("embedded"), kind="timestamp")
+    local = Local(job.task.program, job.history.items(), facts=job.execution("embedded").facts, kind="timestamp")
     found, _ = local.batch(3, until=until)
     assert {e.content for e in found} == {e.content for e in job.evaluate(example.until, engine="embedded").events}
 

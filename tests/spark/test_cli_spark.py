@@ -341,6 +341,39 @@ def test_a_stream_from_standard_input_to_standard_output(augury: Augury) -> None
     failed(augury(*run, stdin=wrong), "malformed JSON")
 
 
+COUNTED = """\
+event a(x: int).
+event b(x: int).
+r(X) <- (a(X) SEQ b(X)).5s.
+s(X, Y) <- (a(X) AND b(Y)).1s WHERE X < Y.
+"""
+# Three repeated events, one of them of a type that two stages read, a repeated revocation, two conflicts, a broken line.
+HISTORY = [
+    {"type": "a", "x": 1, "time": 1, "id": "i1"}, {"type": "a", "x": 1, "time": 1, "id": "i1"},
+    {"type": "b", "x": 1, "time": 2, "id": "i2"}, {"type": "b", "x": 1, "time": 2, "id": "i2"},
+    {"type": "b", "x": 1, "time": 2, "id": "i2"}, {"type": "b", "x": 1, "time": 3, "id": "i2"},
+    {"type": "a", "x": 1, "time": 2, "id": "i1"}, {"type": "a", "x": 2, "time": 3}, {"type": "a", "x": 2, "time": 3},
+    {"op": "revoke", "id": "i9"}, {"op": "revoke", "id": "i9"},
+]  # fmt: skip
+RECEIVED = "12 received: 5 accepted, 4 repeated, 0 late, 2 rejected, 1 malformed"
+
+
+@pytest.mark.parametrize("engine", ["embedded", "spark"])
+def test_a_run_counts_what_became_of_all_rows(augury: Augury, engine: str) -> None:
+    Path("rules.aug").write_text(COUNTED)
+    Path("all.jsonl").write_text("".join(json.dumps(item) + "\n" for item in HISTORY) + "{\n")
+    done = augury("run", "rules.aug", "--events", "all.jsonl", "--on-error", "skip", "--engine", engine)
+    assert RECEIVED in done.err.splitlines(), done.err
+
+
+def test_a_stream_counts_what_became_of_all_rows(augury: Augury) -> None:
+    Path("rules.aug").write_text(COUNTED)
+    spread([json.dumps(item) for item in HISTORY] + ["{"], 100, Path("in"))
+    run = ("stream", "rules.aug", "--events", "in", "--checkpoint", "cp", "--lateness", "5s", "--trigger", "once")
+    done = augury(*run, "--on-error", "skip", "--output", "out", "--buckets", "2")
+    assert RECEIVED in done.err.splitlines(), done.err
+
+
 def test_changes_in_csv_and_parquet(augury: Augury, spark: Any) -> None:
     lines = story(30)
     Path("p.aug").write_text(RULES.replace("output alarm, calm, pair", "output alarm"))

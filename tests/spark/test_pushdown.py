@@ -22,8 +22,8 @@ from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, show
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.model import MAX_INT, MIN_INT, Event, Iri, Term, Value
-from augury.reference.patterns import World
-from augury.reference.static import Static
+from augury.semantics.pattern_rows import World
+from augury.semantics.static_calls import Static
 from augury.spark.pushdown import keep
 from tests.support.spark_session import SPARK
 from tests.support.spark_session import spark_fixture as spark_fixture

@@ -19,7 +19,7 @@ from augury.core.clock import Clock
 from augury.core.errors import ProgramError, RunError
 from augury.core.model import Fact, OrderKey, order_key
 from augury.knowledge.facts import Facts
-from augury.reference.static import Static
+from augury.semantics.static_calls import Static
 from augury.spark import detect
 from augury.spark import facts as spark_facts
 from augury.spark.relation import FactFrame, NotJoined

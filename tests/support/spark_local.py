@@ -413,8 +413,10 @@ class Local:
                         if cached.session.shared
                         else {}
                     )
-                    session = restored(Program(cached.session.program.plan), data, late=late.append, **shared)
-                    state._CACHE[name] = state.CachedSession(session, token, steps, late, dict(session.errors), len(session.rejected), cached.fingerprint)  # fmt: skip
+                    session = restored(
+                        Program(cached.session.program.plan), data, type(cached.session), late=late.append, **shared
+                    )
+                    state._CACHE[name] = state.CachedSession(session, token, steps, late, dict(session.errors), len(session.rejected), session.repeats.copy(), cached.fingerprint)  # fmt: skip
                 elif self.chance.random() < 0.5:
                     remembered[name] = pickle.dumps((cached.token, cached.steps, cached.session.snapshot()))
 

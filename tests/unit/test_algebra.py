@@ -17,8 +17,8 @@ from augury.algebra.strata import strata
 from augury.algebra.terms import Var
 from augury.core.clock import Clock, read_duration
 from augury.core.model import Event
-from augury.reference.patterns import World
-from augury.reference.static import Static
+from augury.semantics.pattern_rows import World
+from augury.semantics.static_calls import Static
 
 HOUR = read_duration("1h")
 TIMELY = """

@@ -92,8 +92,8 @@ def test_columns_are_what_events_say(kind: str) -> None:
             assert [e.content for e in other.events()] == [e.content for e in session.events()]
             assert other.events().to_arrow(trace=False).equals(session.events().to_arrow(trace=False))
         if way == "prune":  # what is held, whether it was looked at before or not, stays as it was
-            for changes, expected in held:
-                check(changes, expected, session)
+            for kept, expected in held:
+                check(kept, expected, session)
 
     told()
 

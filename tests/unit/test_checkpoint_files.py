@@ -17,6 +17,8 @@ from augury.core.errors import SnapshotError
 from augury.settings import Settings, Task
 from augury.spark.checkpoint import StreamOptions
 from augury.spark.checkpoint_files import check_files, sealed
+from augury.spark.failures import user_error
+from augury.spark.stream import DetectionStream
 
 PROGRAM = augury.compile("event a(x: int).\nr(X) <- a(X).")
 TABLE = "000008-8e16.sst"
@@ -180,3 +182,21 @@ def test_a_checkpoint_that_does_not_say_its_format(tmp_path: Path) -> None:
     saved.write_text(json.dumps(said))
     (tmp_path / "ck" / "output" / "ready.json").unlink()
     options(tmp_path).check()
+
+
+def test_a_stream_of_dataframes_can_check_its_checkpoint(tmp_path: Path) -> None:
+    """`start()` is Spark's own: a user calls the check before it."""
+    spark = make(tmp_path) / "spark"
+    DetectionStream.check_checkpoint(spark)
+    DetectionStream.check_checkpoint(tmp_path / "new")
+    (spark / "commits" / "1").write_bytes(b"v1\n{}")
+    with pytest.raises(SnapshotError, match="commits/1"):
+        DetectionStream.check_checkpoint(str(spark))
+
+
+def test_what_a_worker_raises_is_said_in_its_own_words() -> None:
+    """The last line of its traceback names the class of the error, wherever that is defined."""
+    raised = augury.RunError("the checkpoint is of another program", "start anew")
+    kind = type(raised)
+    text = f"Traceback (most recent call last):\n{kind.__module__}.{kind.__qualname__}: {raised}\n"
+    assert str(user_error(ValueError(text), None)).startswith("the checkpoint is of another program")

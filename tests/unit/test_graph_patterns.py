@@ -35,13 +35,13 @@ from augury.algebra.sparql_algebra import (
     needs,
     split_outer,
 )
+from augury.algebra.sparql_parser import CASTS, REFUSED, PatternError, read_expression, read_pattern
 from augury.core.model import Iri
 from augury.graphs.dataset import GraphDataset
 from augury.graphs.functions import FUNCTIONS
 from augury.graphs.graph_texts import read
 from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.graphs.solver import solutions
-from augury.language.spaseq.sparql_parser import CASTS, REFUSED, PatternError, read_expression, read_pattern
 from tests.support.w3c_sparql import term
 
 PREFIXES = {"": "http://e/", "xsd": "http://www.w3.org/2001/XMLSchema#"}

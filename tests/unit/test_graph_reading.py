@@ -204,8 +204,8 @@ def test_the_kernel_knows_what_terms_stand_for(listed: list[RdfTerm]) -> None:
     for a, b in zip(*(worth.columns for worth in results), strict=True):
         np.testing.assert_array_equal(a, b)
     assert (results[0].family != UNSURE).all()
-    negative = [np.signbit(worth.number) for worth in results]
-    np.testing.assert_array_equal(*negative)
+    first, second = (np.signbit(worth.number) for worth in results)
+    np.testing.assert_array_equal(first, second)
 
 
 everything = st.recursive(

@@ -266,3 +266,12 @@ def test_long_first_lines(tmp_path: Any) -> None:
     """The first line of a file is looked at as a whole."""
     (tmp_path / "a.jsonl").write_bytes(b"x" * 200_000 + b"\nmore")
     assert head_of(SourceFile(str(tmp_path / "a.jsonl"))).startswith(b"x" * 200_000 + b"\n")
+
+
+def test_lines_beyond_the_limit_are_malformed_rows() -> None:
+    """A worker refuses what Java has read: `--limit line` is the same on Spark."""
+    data = b'{"type": "a", "x": 1, "time": 1}\n{"type": "a", "x": ' + b"1" * 60 + b', "time": 2}\n'
+    reader = replace(reader_of("event a(x: int).\nr(X) <- a(X).", "jsonl", data), longest_line=50)
+    rows = rows_of(reader, {("a", 1): ("int",)}, data)
+    assert [row[PROBLEM] is None for row in rows] == [True, False]
+    assert "a line of more than 50 bytes" in rows[1][PROBLEM]

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from augury.core import jit
-from augury.core.jit import Array, Kernel, compile_all
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, compile_all
 from augury.knowledge.reachability import Reach, answer, hubs, lookup, reach, searches
 
 Pairs = set[tuple[int, int]]

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury import Session
 from augury.core.errors import CallbackErrors, DataError, RunError, UnusableError
 from augury.core.model import Change, Event, HistoryItem, Revocation
 from augury.engine.operators.collect import CollectOperator
-from augury.engine.session import Session
 
 PAIRS = "pair(X) <- (a(X) SEQ b(X)).10."
 

@@ -15,12 +15,12 @@ pytest.importorskip("pyoxigraph")
 pytest.importorskip("rdflib")
 
 from augury.algebra.sparql_algebra import Blank, Literal, RdfTerm, needs
+from augury.algebra.sparql_parser import PatternError, read_pattern
 from augury.graphs import lexical
 from augury.graphs.dataset import GraphDataset
 from augury.graphs.graph_texts import read
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import solutions
-from augury.language.spaseq.sparql_parser import PatternError, read_pattern
 from tests.support.w3c_sparql import Case, Row, cases, expected, n_triples
 
 ONCE = "its answer is not decided by its arguments, and an answer must be the same whenever it is worked out"

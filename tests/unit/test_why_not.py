@@ -23,7 +23,7 @@ from augury.notation import read_event, show_event
 from augury.program import Program, compile
 from augury.reference import evaluate
 from augury.reference.evaluator import made
-from augury.reference.static import Static
+from augury.semantics.static_calls import Static
 from augury.settings import length
 from augury.sources import item_from
 from augury.testing import Case

@@ -6,7 +6,8 @@ from augury.algebra.clock_windows import Windows
 from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars, walk
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
-from augury.core.clock import MAX_TIME, MIN_TIME, Timestamp
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Timestamp
 from augury.core.model import Value, show_value
 
 

@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any
 
 from augury.algebra.regular import RegularExpressionError, extract, found_in
-from augury.algebra.sphere import Array, distance_km, distances_km
+from augury.algebra.sphere import distance_km, distances_km
 from augury.algebra.wall_time import UNITS, format_time, local_time, truncated
+from augury.core.arrays import Array
 from augury.core.clock import Duration, Timestamp, show_timestamp
 from augury.core.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
 

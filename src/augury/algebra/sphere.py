@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
-Array: TypeAlias = Any  # a NumPy array
+from augury.core.arrays import Array, Floats
 
 EARTH_KM = 6378.137  # the radius of E 9.1
 _RAD = math.pi / 180
@@ -28,12 +28,13 @@ def _sin_degrees(x: float) -> Any:
     return _sine(x * _RAD) if x <= 45 else _cosine((90 - x) * _RAD)
 
 
-def distances_km(lat1: Array, lon1: Array, lat2: Array, lon2: Array) -> Array:
+def distances_km(lat1: Array, lon1: Array, lat2: Array, lon2: Array) -> Floats:
     """`distance_km` of columns; NaN where there is none."""
     import numpy as np
 
-    def sin_degrees(x: Array) -> Array:
-        return np.where(x <= 45, _sine(x * _RAD), _cosine((90 - x) * _RAD))
+    def sin_degrees(x: Array) -> Floats:
+        sine: Array = np.where(x <= 45, _sine(x * _RAD), _cosine((90 - x) * _RAD))
+        return sine
 
     if any(np.asarray(c).dtype.kind not in "iuf" for c in (lat1, lon1, lat2, lon2)):
         raise TypeError("a column that is not of numbers")

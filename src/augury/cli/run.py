@@ -319,6 +319,8 @@ def run_on_spark(
             types = job.types()
             say_nothing("no detections", unread(task.plan, types), not types and not job.unknown)
         LeftOut(task.plan, job.skipped, job.facts, job.graphs).report(errors, unknown=job.unknown)
+        if job.counts is not None and job.counts.left_out:
+            say(str(job.counts))
 
 
 def _spooled(source: SourceFile, folder: Path) -> SourceFile:

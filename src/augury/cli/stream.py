@@ -99,5 +99,5 @@ def stream(
             if late is None:
                 what = "late, or their id names another event" if counts.rejected else "late"
                 warn(what, counts.examples, count=counts.late + counts.rejected)
-            if counts.late or counts.rejected or counts.skipped:
-                say(counts.counts)
+            if counts.counts.left_out:
+                say(str(counts.counts))

@@ -13,6 +13,8 @@ from augury.cli.options import Given, as_of_option, given_options, until_option
 from augury.core.errors import AuguryError, RunError
 from augury.engine.batch import Answer
 from augury.entailment import Model
+from augury.explain import sessions
+from augury.explain.derivations import explained
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.explain.why_not.asked import read_asked
 from augury.job import Job
@@ -44,9 +46,9 @@ def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: 
         missing = _not_detected(wanted, asked.type, model, job)
         if isinstance(model, Answer):
             with suppress(AuguryError):  # the error below says what is wrong with the question
-                say(f"What came nearest:\n\n{model.session.why_not(wanted)}\n")
+                say(f"What came nearest:\n\n{sessions.why_not(model.session, wanted)}\n")
         raise missing
-    trees = [derivation_tree(model, event, every) for event in found]
+    trees = [derivation_tree(explained(model), event, every) for event in found]
     if format_ == "json":
         show(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
@@ -71,7 +73,7 @@ def why_not(given: Given, until: str | None, as_of: str | None, wanted: str, for
     detected = [show_event(event, job.clock) for event in model.all_events if asked.is_met(event)]
     if detected:
         raise RunError(f"{wanted} was detected: {_few(detected)}", "`augury why` shows how")
-    click.echo(model.session.why_not(wanted, format_))
+    click.echo(sessions.why_not(model.session, wanted, format_))
     job.report(model, as_of)
 
 

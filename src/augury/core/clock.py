@@ -17,14 +17,13 @@ from math import isfinite
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from augury.core.bounds import MAX_TIME, MIN_TIME, TIME_LIMIT
 from augury.core.errors import DataError, RunError, brief
 from augury.core.time_units import NAMES, TimeUnit, likely_unit, other_unit, to_microseconds, unclear_unit
 
 Kind = Literal["timestamp", "logical"]
 
 SECOND = 1_000_000
-FARTHEST = 2**60  # times are nearer to the origin than this, so that differences and windows stay within 64 bits
-MIN_TIME, MAX_TIME = 1 - FARTHEST, FARTHEST - 1
 TIME_RANGE = "times lie between -2**60 and 2**60"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {
@@ -253,7 +252,7 @@ class Clock:
 
         No two times are 2**61 apart, so that a longer duration is as good as that, and sums stay within 64 bits.
         """
-        return min(us if self.kind == "timestamp" else us // self.tick, 2 * FARTHEST)
+        return min(us if self.kind == "timestamp" else us // self.tick, 2 * TIME_LIMIT)
 
     def exact_length(self, us: int) -> int:
         """A duration in this clock's time points; one that is not whole is refused."""

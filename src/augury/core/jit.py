@@ -13,9 +13,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, ClassVar, TypeAlias
-
-Array: TypeAlias = Any  # numpy arrays: of int64, but for flags and bytes
+from typing import Any, ClassVar
 
 HOT, WARM = 100_000, 5_000  # compiling takes seconds, fetching what was compiled a fraction of one
 _MODE = os.environ.get("AUGURY_JIT", "")

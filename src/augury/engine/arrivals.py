@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError
-from augury.core.jit import Array
 from augury.core.model import Event, HistoryItem, OrderKey, Revocation
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
-from augury.storage.frame import LONGEST
 from augury.storage.table import END
 from augury.storage.unique import difference, unique
 
@@ -52,6 +52,7 @@ class Arrived:
     )
     accepted: int = 0
     repeated: int = 0  # known already, as they are
+    repeats: dict[Predicate | None, int] = field(default_factory=dict)  # of a host: the same by type; None: revocations
     greatest: int | None = None
     frontier: int | None = None  # up to when nothing more ends, where that was said
     batches: dict[Predicate, Batch] = field(default_factory=dict)
@@ -252,7 +253,7 @@ class Arrivals:
             return
         if batch.start is not batch.end and (batch.start > batch.end).any():
             raise DataError(f"{name}: an event starts after its end")
-        if not (int(batch.start.min()) > -LONGEST and int(batch.end.max()) < LONGEST):
+        if not (int(batch.start.min()) > -TIME_LIMIT and int(batch.end.max()) < TIME_LIMIT):
             raise DataError(f"{name}: a time too far from the origin", hint="times are below 2**60")
 
     def items(self, items: list[HistoryItem], bounds: SessionFrontier) -> Arrived:
@@ -270,7 +271,7 @@ class Arrivals:
                     raise _not_revisable()
                 self._revoke(item, arrived, lists, dead, here, tombstones, bounds.fixed(greatest))
                 continue
-            if not -LONGEST < item.start <= item.end < LONGEST:
+            if not -TIME_LIMIT < item.start <= item.end < TIME_LIMIT:
                 raise DataError(f"{item.type}: a time too far from the origin", hint="times are below 2**60")
             arrived.count += 1
             if item.id:
@@ -412,8 +413,11 @@ class Arrivals:
             arrived.received += 1
             self._revoke(Revocation(id), arrived, {}, {}, {}, tombstones, frontier)
         arrived.tombstones = sorted(tombstones)
+        arrived.repeats[None] = arrived.repeated
         for type, batch in batches.items():
+            before = arrived.repeated
             self._batch(type, batch, None if type in self.plan.given else frontier, arrived)
+            arrived.repeats[type] = arrived.repeated - before
         for ids in (withdrawn or {}).values():
             for id in ids:
                 known = self.by_id.get(id)

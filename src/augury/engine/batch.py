@@ -15,7 +15,7 @@ from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.core.standing import standing
 from augury.engine.changes import Detected
 from augury.engine.session import Session
-from augury.engine.trace import Derivations
+from augury.engine.trace import standing_rows
 from augury.entailment import Model, Replay
 from augury.planner import optimise
 from augury.settings import Settings
@@ -114,10 +114,7 @@ class Answer(Model):
         return list(self.detected)
 
     @cached_property
-    def derivations(self) -> Derivations:  # type: ignore[override]
-        return Derivations(self.session.circuit, self.clock)
-
-    @cached_property
     def all_events(self) -> list[Event]:  # type: ignore[override]
-        found = [self.session.circuit.event((events.out.table, row)) for events, row in self.derivations.parts.values()]
-        return sorted(found, key=lambda e: e.order)
+        circuit = self.session.circuit
+        rows = standing_rows(circuit, self.clock).values()
+        return sorted((circuit.event((events.out.table, row)) for events, row in rows), key=lambda e: e.order)

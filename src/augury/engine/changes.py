@@ -5,20 +5,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from augury import sinks
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array, RowIds
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Change, Event
 from augury.engine.found import FoundAnswers
-from augury.engine.scenes import scene_of
 from augury.engine.trace import StepCache, Traces
-from augury.pictures import Picture, Scene, TimelineOptions, timeline
-from augury.pictures.markup import table
+from augury.sinks.markup import table
 from augury.storage.table import END, NONE, START, grown
 from augury.storage.unique import is_in
 
@@ -59,8 +57,8 @@ class Changes(sinks.Tabular):
     def __getitem__(self, index: str) -> Changes: ...
     def __getitem__(self, index: int | slice | str) -> Change | list[Change] | Changes:
         if isinstance(index, str):
-            type = self.as_answers().known(index)
-            return Changes(self.gone.of(type), self.given.of(type), self._plan, self._clock, type)
+            name = self.as_answers().known(index)
+            return type(self)(self.gone.of(name), self.given.of(name), self._plan, self._clock, name)
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         place = range(len(self))[index]
@@ -82,15 +80,6 @@ class Changes(sinks.Tabular):
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() if len(self) else table(["nothing has changed"], [])
-
-    def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
-        """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
-        rows = next(iter((*self.gone.parts, *self.given.parts)), None)
-        if rows is None:
-            return timeline(Scene((), self._clock), **options)
-        circuit = rows.derived.circuit
-        with circuit.turn:
-            return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
 
 
 class Detected(sinks.Tabular):
@@ -225,7 +214,7 @@ class TypeAnswers:
         """An answer that was taken back and given again has not changed."""
         table = self.events.out.table
 
-        def contents(rows: Array) -> list[bytes]:
+        def contents(rows: RowIds) -> list[bytes]:
             fields = [table.data[START, rows], table.data[END, rows]]
             fields += [table.dictionary.canonical(table.data[f, rows]) for f in table.codes]
             return [row.tobytes() for row in np.stack(fields, axis=1)]
@@ -239,7 +228,7 @@ class TypeAnswers:
         kept[alike[same]] = False
         return np.array(sorted(before.values()), np.int64), new[kept]
 
-    def standing(self) -> Array:
+    def standing(self) -> RowIds:
         """The rows that have been given and stand."""
         table = self.events.out.table
         n = min(table.n, len(self.shown))
@@ -272,7 +261,7 @@ class TypeAnswers:
         self.shown[table.n :] = 0
         self._wait(self.unshown(), table.data[END])
 
-    def _wait(self, rows: Array, due: Array) -> None:
+    def _wait(self, rows: RowIds, due: Array) -> None:
         """Just these wait, each for its time."""
         self.waiting = [(int(due[row]), row) for row in rows.tolist()]
         heapq.heapify(self.waiting)

@@ -32,9 +32,10 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import all_properties, event_lengths
 from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
 from augury.algebra.terms import Var, Wild
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, cut
-from augury.core.jit import Array
 from augury.core.model import Event, Fact
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
@@ -48,7 +49,6 @@ from augury.engine.operators.panes import Panes
 from augury.engine.operators.session_windows import SessionWindows
 from augury.engine.operators.settled import Settled
 from augury.engine.wiring import Wiring, reads_text_alone
-from augury.explain.proofs import Proofs
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import entailing
 from augury.knowledge.knowledge_base import Knowledge
@@ -56,7 +56,7 @@ from augury.knowledge.solving.bridge import Bridge
 from augury.knowledge.solving.changing import Spans
 from augury.storage.conditions import Context
 from augury.storage.dictionary import Dictionary
-from augury.storage.frame import LONGEST, View
+from augury.storage.frame import View
 from augury.storage.guard import Guard
 from augury.storage.table import LEFT, RIGHT, Links, Table, TableObserver, Tables
 
@@ -111,7 +111,6 @@ class Circuit:
         )
         self.bridge = Bridge(self.knowledge, self.tables, scalars, self.report)
         self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
-        self._proofs: Proofs | None = None
         self.errors: dict[tuple[str, str], int] = {}
         self.reported: dict[tuple[str, str], int] = {}  # how often those of the step had been reported before it
         self.operators: list[Operator] = []
@@ -140,7 +139,7 @@ class Circuit:
         self.extend(plan)
         self.settle()
 
-    def lasting(self, start: Array, end: Array) -> None:
+    def lasting(self, start: Times, end: Times) -> None:
         """Inputs come. One that is longer than all were, when the past was forgotten, may need what is gone."""
         lengths = end - start
         if self.begins is not None and bool((early := start <= self.begins).any()):
@@ -327,7 +326,7 @@ class Circuit:
             return self.parts(view.table, row)
         return self.label_parts(self.sources[id(view.table)][where], int(view.table.data[LEFT + where, row]), label)
 
-    def label_rows(self, view: View, rows: Array, label: str) -> tuple[Table, Array] | None:
+    def label_rows(self, view: View, rows: RowIds, label: str) -> tuple[Table, Array] | None:
         """The same for many rows, where all have one event behind the label: its table, and its rows."""
         where = view.named.get(label)
         if where is None or (rows < 0).any():
@@ -336,7 +335,7 @@ class Circuit:
             return self.part_rows(view.table, rows)
         return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
 
-    def part_rows(self, table: Table, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
         """The events that rows are made of, where each is made of one: their table, and their rows."""
         return None if (rows < 0).any() else self.makers[id(table)].part_rows(rows)
 
@@ -350,13 +349,6 @@ class Circuit:
                 self._events.clear()
             self._events[key] = found
         return found
-
-    @property
-    def proofs(self) -> Proofs:
-        """Why static atoms hold, by the facts of now."""
-        if self._proofs is None or self._proofs.version != self.knowledge.version:
-            self._proofs = Proofs(self.knowledge)
-        return self._proofs
 
     # Building
 
@@ -439,7 +431,7 @@ class Circuit:
             touched = reading(self.plan, {name})
             for operator, names in self.asking:
                 if names & touched:  # who asks for the time point before is concerned by one more
-                    until = np.minimum(hi, LONGEST) + 1 if id(operator) in self.looking_back else hi
+                    until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
                     operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array, Codes, Times
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.engine.trace import StepCache, Traces
 from augury.sinks import ValueColumn
@@ -36,8 +36,8 @@ class AnswerColumns:
     type: str
     arity: int
     op: Array  # int8: 1 is given, -1 is taken back
-    start: Array  # int64
-    end: Array  # int64
+    start: Times  # int64
+    end: Times  # int64
     codes: list[Array]  # int64, for each argument
     ids: Array  # uint64
     trace: Traces | None
@@ -94,7 +94,7 @@ def as_lists(traces: Traces) -> Any:
     return pa.ListArray.from_arrays(pa.array(traces.offsets, pa.int32()), ids)
 
 
-def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> ValueColumn:
+def values_of(dictionary: Dictionary, codes: Codes, numbers: bool = True) -> ValueColumn:
     """Codes as a column of values; without `numbers`, also of numbers each value once."""
     if numbers:
         found = dictionary.numeric(codes)
@@ -115,7 +115,7 @@ def values_of(dictionary: Dictionary, codes: Array, numbers: bool = True) -> Val
     return ValueColumn([dictionary.decode(code) for code in few.tolist()], place)
 
 
-def decoded(dictionary: Dictionary, codes: Array, kind: Kind) -> Any:
+def decoded(dictionary: Dictionary, codes: Codes, kind: Kind) -> Any:
     """Codes as an Arrow array of int64, float64 or text; null is null, and a value that is of another kind is refused."""
     pa = _arrow()
     column = values_of(dictionary, codes, numbers=kind in ("long", "double"))

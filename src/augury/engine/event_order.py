@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes, Integers, RowIds
 from augury.core.model import Value
 from augury.engine.events import Events
 from augury.engine.operators.derive import Derived
@@ -30,16 +30,16 @@ Columns = list[tuple[Holder, Array]]  # of each row its first event, its second 
 class Parts:
     """The events that rows are made of, one row after the other."""
 
-    def __init__(self, counts: Array, holder: Array, row: Array, holders: list[Holder]) -> None:
+    def __init__(self, counts: Integers, holder: Array, row: RowIds, holders: list[Holder]) -> None:
         self.counts, self.holder, self.row, self.holders = counts, holder, row, holders
         self.starts = np.cumsum(counts) - counts
 
-    def at(self, position: int, numbers: Array, rows: Array) -> Array:
+    def at(self, position: int, numbers: Integers, rows: RowIds) -> Array:
         """The number of the event at a position of each row; -1 where the row has fewer."""
         there = self.counts[rows] > position
         return np.where(there, numbers[np.where(there, self.starts[rows] + position, 0)], -1)
 
-    def ordered(self, numbers: Array) -> Ordering:
+    def ordered(self, numbers: Integers) -> Ordering:
         """The order of rows whose events have these numbers."""
         rows = np.arange(len(self.counts))
         most = int(self.counts.max(initial=0))
@@ -47,11 +47,11 @@ class Parts:
         return ordering.refine(_position(self, numbers, k) for k in range(1, most))
 
 
-def _position(parts: Parts, numbers: Array, position: int) -> Callable[[Array], Array]:
+def _position(parts: Parts, numbers: Integers, position: int) -> Callable[[Array], Array]:
     return lambda rows: parts.at(position, numbers, rows)
 
 
-def row_ranks(circuit: Circuit, table: Table, rows: Array) -> Array:
+def row_ranks(circuit: Circuit, table: Table, rows: RowIds) -> Array:
     """A number for each row of a table that orders as the events do that the rows are made of."""
     distinct, inverse = unique_inverse(rows)
     parts = parts_of(circuit, table, distinct)
@@ -59,19 +59,19 @@ def row_ranks(circuit: Circuit, table: Table, rows: Array) -> Array:
     return ranks
 
 
-def same_events(circuit: Circuit, table: Table, rows: Array) -> Array:
+def same_events(circuit: Circuit, table: Table, rows: RowIds) -> Array:
     """A number for each row of a table: rows that are made of the same events have the same number."""
     distinct, inverse = unique_inverse(rows)
     parts = parts_of(circuit, table, distinct)
     first_row = np.cumsum([0, *(holder.out.table.n for holder in parts.holders)])
-    numbers: Array = parts.ordered(first_row[parts.holder] + parts.row).ranks()[inverse]
+    numbers: Integers = parts.ordered(first_row[parts.holder] + parts.row).ranks()[inverse]
     return numbers
 
 
 # What rows are made of
 
 
-def parts_of(circuit: Circuit, table: Table, rows: Array) -> Parts:
+def parts_of(circuit: Circuit, table: Table, rows: RowIds) -> Parts:
     """The events that rows are made of: those of all rows that are made alike at once, the others row by row."""
     holders: dict[int, Holder] = {}
     chunks: list[tuple[Array, Array, Array, int]] = []  # owners, positions, rows of events, which holder
@@ -100,7 +100,7 @@ def parts_of(circuit: Circuit, table: Table, rows: Array) -> Parts:
     return Parts(np.bincount(owners, minlength=len(rows)), which[order], own[order], list(holders.values()))
 
 
-def _made_alike(circuit: Circuit, table: Table, rows: Array) -> Iterator[tuple[Array, Columns]]:
+def _made_alike(circuit: Circuit, table: Table, rows: RowIds) -> Iterator[tuple[Array, Columns]]:
     """Some of the rows that are made of events of the same types, and these events column by column."""
     maker = circuit.maker(table)
     if maker.holds_events:
@@ -218,15 +218,16 @@ def _argument_ranks(columns: Sequence[tuple[Holder, Array]], position: int, seve
     return np.split(value_ranks(values), cuts)
 
 
-def _codes(holder: Holder, position: int, rows: Array) -> Array | None:
+def _codes(holder: Holder, position: int, rows: RowIds) -> Array | None:
     """The codes of an argument; None where it is kept as it came, because no rule looks at it."""
     table = holder.out.table
     if isinstance(holder, Derived):
-        return table.data[table.codes[position], rows]
+        codes: Codes = table.data[table.codes[position], rows]
+        return codes
     return table.data[holder.field(position), rows] if position in holder.used else None
 
 
-def _raw_ranks(events: Events, position: int, rows: Array) -> Array:
+def _raw_ranks(events: Events, position: int, rows: RowIds) -> Array:
     distinct, inverse = unique_inverse(rows)
     pieces = events.columns_at(position, distinct)
     if all(isinstance(p, np.ndarray) and p.dtype.kind in "iu" for p in pieces):
@@ -236,7 +237,7 @@ def _raw_ranks(events: Events, position: int, rows: Array) -> Array:
     return value_ranks([value for piece in pieces for value in values_of(piece)])[inverse]
 
 
-def _id_ranks(holder: Holder, rows: Array) -> Array:
+def _id_ranks(holder: Holder, rows: RowIds) -> Array:
     """Ranks of ids. Derived events with equal content are one event."""
     if isinstance(holder, Derived):
         return np.zeros(len(rows), np.int64)

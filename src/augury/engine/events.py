@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.model import Event, Value, content_id, spelling, spelling_of, value_hash
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
@@ -142,7 +142,7 @@ class Events(Operator):
             for row in range(table.n):
                 table.data[at, row] = context.encode(self.args(row)[position])
 
-    def add(self, start: Array, end: Array, columns: Columns, ids: Any = None, traces: Any = None) -> int:
+    def add(self, start: Times, end: Times, columns: Columns, ids: Any = None, traces: Any = None) -> int:
         """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
         table, count = self.out.table, len(start)
         self.circuit.lasting(start, end)
@@ -208,7 +208,7 @@ class Events(Operator):
         """Whether no event came with an id or a trace."""
         return all(chunk.ids is None and chunk.traces is None for chunk in self.chunks)
 
-    def pieces(self, rows: Array) -> Iterator[tuple[ArgumentChunk, Array]]:
+    def pieces(self, rows: RowIds) -> Iterator[tuple[ArgumentChunk, Array]]:
         """The chunks of rows, and the places of the rows in each."""
         lo = 0
         while lo < len(rows):
@@ -217,7 +217,7 @@ class Events(Operator):
             yield chunk, rows[lo:hi] - chunk.first
             lo = hi
 
-    def ids(self, rows: Array) -> list[str]:
+    def ids(self, rows: RowIds) -> list[str]:
         """The ids of rows, see `id`."""
         result: list[str] = []
         for chunk, at in self.pieces(rows):
@@ -228,7 +228,7 @@ class Events(Operator):
             result += given
         return result
 
-    def all_names(self, rows: Array) -> list[tuple[str, ...]]:
+    def all_names(self, rows: RowIds) -> list[tuple[str, ...]]:
         """What each row adds to a trace, see `names`."""
         result: list[tuple[str, ...]] = []
         for chunk, at in self.pieces(rows):
@@ -237,7 +237,7 @@ class Events(Operator):
             result += [(id,) if own is None else tuple(own) for id, own in zip(ids, traces, strict=True)]
         return result
 
-    def made(self, rows: Array) -> Array:
+    def made(self, rows: RowIds) -> Array:
         """The ids that are made from contents, as numbers."""
         if not len(rows):
             return np.empty(0, np.uint64)
@@ -252,25 +252,25 @@ class Events(Operator):
         self._last = (rows, hashes)
         return hashes
 
-    def _hashes(self, rows: Array) -> tuple[Array, Array]:
+    def _hashes(self, rows: RowIds) -> tuple[Array, Array]:
         """The hashes of contents, and how they are written."""
         data = self.out.table.data
         found = [self._column_hashes(position, rows) for position in range(self.id_arity)]
         hashes = content_hashes(self.id_type, [h for h, _ in found], data[START, rows], data[END, rows])
         return hashes, spellings_of([s for _, s in found], len(rows))
 
-    def _column_hashes(self, position: int, rows: Array) -> tuple[Array, Array]:
+    def _column_hashes(self, position: int, rows: RowIds) -> tuple[Array, Array]:
         if position in self.used:
             codes, dictionary = self.out.table.data[self.field(position), rows], self.out.table.dictionary
             return dictionary.hashes(codes), dictionary.spellings(codes)
         parts = [_hashed(column) for column in self.columns_at(position, rows)]
         return np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])
 
-    def columns_at(self, position: int, rows: Array) -> list[Any]:
+    def columns_at(self, position: int, rows: RowIds) -> list[Any]:
         """One argument of rows as it came, chunk by chunk."""
         return [some(chunk.columns[position], at) for chunk, at in self.pieces(rows)]
 
-    def numbers(self, rows: Array) -> Array:
+    def numbers(self, rows: RowIds) -> Array:
         """How many equal events without an id, written alike, came before each row."""
         self._compare()
         self._count()
@@ -315,14 +315,14 @@ class Events(Operator):
                 rows, keys, self._fixed(rows), self._contents, self._counts, self._content_buckets, self._numbers
             )
 
-    def _content_keys(self, rows: Array) -> Array:
+    def _content_keys(self, rows: RowIds) -> Array:
         """Hashes of all that makes events equal and written alike."""
         keys = mixed(*self._hashes(rows))
         for position in range(self.id_arity, self.arity):  # the rows of one event are not among its equals
             keys = mixed(keys, self._column_hashes(position, rows)[0])
         return keys
 
-    def _fixed(self, rows: Array) -> Array:
+    def _fixed(self, rows: RowIds) -> Array:
         """The numbers that are fixed already; else -1."""
         if not len(self.fixed):
             return np.full(len(rows), -1, np.int64)
@@ -368,7 +368,7 @@ class Events(Operator):
         self._last = (NONE, NONE)
         self._forget_equals()
 
-    def keeping(self, rows: Array) -> None:
+    def keeping(self, rows: RowIds) -> None:
         numbers = self.numbers(rows)
         self.fixed = numbers if numbers.any() else NONE
         chunks: list[ArgumentChunk] = []
@@ -415,7 +415,7 @@ class Events(Operator):
         data = self.out.table.data
         return Event(self.type, self.args(row), int(data[START, row]), int(data[END, row]), self.id(row))
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.out.table, rows
 
     def parts(self, row: int) -> tuple[Part, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.core.model import Event, content_id, event_of
 from augury.engine.decoding import as_lists, hex_ids, values_of
 from augury.engine.trace import StepCache, Traces, trace_of, traces_of
@@ -59,7 +59,7 @@ class AnswerRows:
         "numbers",
     )
 
-    def __init__(self, circuit: Circuit, derived: Derived, numbers: Array) -> None:
+    def __init__(self, circuit: Circuit, derived: Derived, numbers: Integers) -> None:
         self._circuit: Circuit | None = circuit
         self.derived, self.numbers = derived, numbers
         self._times: tuple[Array, Array] | None = None
@@ -94,11 +94,11 @@ class AnswerRows:
         return self._times
 
     @property
-    def start(self) -> Array:
+    def start(self) -> Times:
         return self._read()[0]
 
     @property
-    def end(self) -> Array:
+    def end(self) -> Times:
         return self._read()[1]
 
     @property
@@ -118,7 +118,7 @@ class AnswerRows:
         return self.derived.arity
 
     @_in_turn
-    def values(self, position: int, rows: Array) -> ValueColumn:
+    def values(self, position: int, rows: RowIds) -> ValueColumn:
         return values_of(self.dictionary, self.codes[position][rows])
 
     @_in_turn

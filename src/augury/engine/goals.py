@@ -27,7 +27,7 @@ from augury.core.clock import Clock
 from augury.core.model import Event, Value, equal, show_value
 from augury.engine.operators.base import Operator
 from augury.notation import show_event
-from augury.pictures.markup import readable, share_bar, table
+from augury.sinks.markup import readable, share_bar, table
 from augury.storage.dictionary import OPEN
 
 if TYPE_CHECKING:

@@ -59,12 +59,12 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
     given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    for rows in (*changes.gone.parts, *changes.given.parts, *given):
-        rows.keep()
+    for answers in (*changes.gone.parts, *changes.given.parts, *given):
+        answers.keep()
     circuit.remove(label)
     session.program, session.arrivals.plan = program, program.plan
     session.answers = [one for one in session.answers if one not in leaving]
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.given = []
-    return Changes(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals
+    return type(changes)(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals

@@ -18,9 +18,9 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask
+from augury.core.bounds import FAR
 from augury.engine.trace import inputs_of
-from augury.planner.implied_bounds import FAR
 from augury.storage.table import END, RIGHT, Table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Horizon:
 
     def wanted(self, table: Table) -> Array:
         """The rows that may still vanish, or that an operator may still need."""
-        mask: Array = table.data[END, : table.n] >= self.since[id(table)]
+        mask: Mask = table.data[END, : table.n] >= self.since[id(table)]
         for reader, port in self.readers.get(id(table), ()):
             wants = reader.wants(port, self)
             if wants is not None:

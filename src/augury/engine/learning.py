@@ -10,15 +10,15 @@ import numpy as np
 
 from augury.algebra.place import reading
 from augury.algebra.plan import static_calls
+from augury.core.arrays import RowIds
+from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError, nearest
-from augury.core.jit import Array
 from augury.engine.arrivals import Arrived
 from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
-from augury.storage.frame import LONGEST
 from augury.storage.table import END, START
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def statements_from(session: Session, facts: Any) -> list[Statement]:
         for one in table:
             fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
             for time in (fact.since, fact.until):
-                if time is not None and abs(time) >= LONGEST:
+                if time is not None and abs(time) >= TIME_LIMIT:
                     raise DataError(f"a time too far from the origin: {session.clock.show(time)}")
             found.append(Statement(fact, one.retract))
     return found
@@ -145,6 +145,6 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
         target.out.table.kill(dead)
 
 
-def _contents(answers: TypeAnswers, rows: Array) -> list[tuple[Any, ...]]:
+def _contents(answers: TypeAnswers, rows: RowIds) -> list[tuple[Any, ...]]:
     circuit, table = answers.events.circuit, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

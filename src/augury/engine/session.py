@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, ClassVar, Literal
 
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import settling_delays
 from augury.compiled import Compiled, check_clock
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, UnusableError, nearest, too_deep
-from augury.core.jit import Array, count_work
+from augury.core.jit import count_work
 from augury.core.model import Change, Event, Fact, HistoryItem, Revocation
 from augury.engine import growing, inspect, snapshot
 from augury.engine.arrivals import Arrivals, Arrived, SessionFrontier
@@ -27,14 +30,11 @@ from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.intake import Intake
 from augury.engine.learning import in_time, known_name, rewire, statements_from, unforeseen
-from augury.engine.scenes import scene_of
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
-from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.settings import Settings, choose_clock
 from augury.sources import Batch
-from augury.storage.frame import LONGEST
 from augury.storage.guard import Exceeded, Guard
 
 _MANY = 100_000  # rows, facts and values that are worth a look at what may be forgotten
@@ -46,6 +46,8 @@ class Session:
 
     One thread at a time pushes and raises when entered twice; whoever just looks waits until a step is over.
     """
+
+    changes_type: ClassVar[type[Changes]] = Changes  # what a step returns
 
     def __init__(
         self,
@@ -74,6 +76,9 @@ class Session:
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
         self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
+        self.repeats: Counter[Predicate | None] = (
+            Counter()
+        )  # in the steps of a host: `repeated` by type; None: revocations
         self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
         self._kept = self._weighed = 0  # how many rows there were, and how much in all, when it was last pruned
         self._circuit: Circuit | None = None
@@ -304,7 +309,7 @@ class Session:
 
     def _until(self, time: int) -> Arrived:
         """Nothing arrives, and nothing more ends at or before a time."""
-        if abs(time) >= LONGEST:
+        if abs(time) >= TIME_LIMIT:
             raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
         self._open(None)
         return Arrived(self.arrivals, unnamed=self.arrivals.unnamed, frontier=time)
@@ -312,7 +317,7 @@ class Session:
     def finish(self) -> Changes:
         """Says that nothing more comes: what is there is final."""
         now = self.now
-        return Changes() if now is None else self._advance(now, over=True)
+        return self.changes_type() if now is None else self._advance(now, over=True)
 
     def feed(self, events: Iterable[Any]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
@@ -349,7 +354,7 @@ class Session:
             arrived = arrive()
             if arrived is None:
                 step.undo()
-                return Changes()
+                return self.changes_type()
             late += arrived.late
             changes, goals = self._taken(step, arrived, frontier, over)
             self._turn.pending = step.complete  # from here on the step counts
@@ -393,6 +398,7 @@ class Session:
         self.received += arrived.received
         self.accepted += arrived.accepted
         self.repeated += arrived.repeated
+        self.repeats.update(arrived.repeats)
         self.rejected += arrived.rejected
         self.late_count += len(arrived.late)
         if self._late is None:
@@ -430,7 +436,7 @@ class Session:
         if (
             until is None
             or over
-            or until >= LONGEST - 1  # a host says that nothing more comes
+            or until >= TIME_LIMIT - 1  # a host says that nothing more comes
             or delays.get((one.events.type, one.events.arity), 0) == 0
         ):
             return until, None
@@ -461,7 +467,7 @@ class Session:
         goals = self._callbacks.goals(circuit, self.now)
         self.steps += 1
         step.given = [*gone, *given]
-        changes = Changes(FoundAnswers(gone), FoundAnswers(given), self.program.plan, self.clock)
+        changes = self.changes_type(FoundAnswers(gone), FoundAnswers(given), self.program.plan, self.clock)
         circuit.prepare()
         return changes, goals
 
@@ -566,7 +572,7 @@ class Session:
 
         def undo() -> None:
             shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-            self._take_over(snapshot.restored(self.opened, before, limits=self.settings.limits, **shared))
+            self._take_over(snapshot.restored(self.opened, before, Session, limits=self.settings.limits, **shared))
             step.undo()
 
         with self._undoing(undo):
@@ -599,31 +605,6 @@ class Session:
         with self._turn:
             forgotten = self.settled if self.pruned else None
             return Goals([*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)])
-
-    def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
-        """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
-        with self._turn:
-            return inspect.why(self, event, all, format)
-
-    def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
-        """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
-        with self._turn:
-            return inspect.why_not(self, atom, format)
-
-    def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
-        """A picture of the events that are held and of what stands; see `Result.timeline`.
-
-        Of `changes`, which a session does not keep, those answers are drawn as well that were taken back and stand no more.
-        """
-        if self._circuit is None:
-            return timeline(Scene((), Clock()), **options)
-        with self._turn:
-            stands = self._standing(None)
-            said = {one.event.content: one.event for one in changes if one.op == "retract"}
-            gone = [said[content] for content in said.keys() - {event.content for event in (stands if said else ())}]
-            return timeline(
-                scene_of(self._circuit, self.program.plan, self.clock, stands.found, gone, self.now), **options
-            )
 
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import AuguryError, SnapshotError
-from augury.core.jit import Array
 from augury.core.limits import Limits
 from augury.core.model import Event, Revocation
 from augury.engine import growing
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from augury.engine.session import Session
     from augury.storage.table import Table
 
+S = TypeVar("S", bound="Session")
 _KIND = "session"
 
 _COUNTS = ("steps", "counted", "matched", "late_count", "received", "accepted", "repeated")
@@ -152,12 +153,12 @@ def _given_ids(events: Events) -> list[str | None]:
 # Restore
 
 
-def restored(program: Compiled, data: Any, **options: Any) -> Session:
+def restored(program: Compiled, data: Any, session_type: type[S], **options: Any) -> S:
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
     found = read_file(data) if isinstance(data, str | Path) else data
     options["limits"] = Limits.of(options.get("limits"))
     with _undisturbed():
-        return _restored(program, found, options)
+        return _restored(program, found, session_type, options)
 
 
 @contextmanager
@@ -172,10 +173,10 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _restored(program: Compiled, data: Any, options: dict[str, Any]) -> Session:
+def _restored(program: Compiled, data: Any, session_type: type[S], options: dict[str, Any]) -> S:
     head, state = unpacked(_KIND, data)
     try:
-        return _session(program, head, state, options)
+        return _session(program, head, state, session_type, options)
     except SnapshotError:
         raise
     except Unsound as error:
@@ -193,9 +194,7 @@ def _unsound(head: SnapshotHeader, why: str) -> SnapshotError:
     return not_whole(why)
 
 
-def _session(program: Compiled, head: SnapshotHeader, state: Any, options: dict[str, Any]) -> Session:
-    from augury.engine.session import Session
-
+def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: type[S], options: dict[str, Any]) -> S:
     require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is no state of a session")
     clock, facts = state["clock"], state["facts"]
     require(isinstance(clock, Clock), "no clock")
@@ -212,7 +211,7 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, options: dict[
         options = {**options, "facts": facts}
     try:
         limits = options.pop("limits")
-        session = Session(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
+        session = session_type(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
         raise Unsound(str(error).splitlines()[0]) from None

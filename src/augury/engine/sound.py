@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from augury.algebra.strata import components
+from augury.core.bounds import FAR, TIME_LIMIT
 from augury.engine.operators.join import JoinOperator
 from augury.engine.saved import check_numbers, require
-from augury.planner.implied_bounds import FAR
-from augury.storage.frame import LONGEST
 from augury.storage.table import END, FIELDS, RANK, START, Table
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def _check_values(table: Table, size: int) -> None:
     if n == 0:
         return
     for field in (START, END):
-        check_numbers(data[field, :n], -LONGEST, LONGEST + 1, "a time too far from the origin")
+        check_numbers(data[field, :n], -TIME_LIMIT, TIME_LIMIT + 1, "a time too far from the origin")
     require(bool((data[START, :n] <= data[END, :n]).all()), "a row that ends before it starts")
     check_numbers(data[RANK, :n], 0, FAR, "an impossible rank")
     codes = set(table.codes)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator, Part
-from augury.engine.operators.derive import Derive, Derived
-from augury.entailment import Derivation
+from augury.engine.operators.derive import Derived
 from augury.storage.column import distinct
 from augury.storage.grouping import spread
 from augury.storage.table import END, Table
@@ -64,7 +62,7 @@ class Many:
 
     parts: list[tuple[Events, Array, Array, Array]]  # events of one type: their rows, whose they are, and their places
 
-    def of(self, rows: Array, size: int) -> Many:
+    def of(self, rows: RowIds, size: int) -> Many:
         """Those of some rows, of which there were `size`."""
         number = np.full(size, -1, np.int64)
         number[rows] = np.arange(len(rows))
@@ -74,7 +72,7 @@ class Many:
             found.append((events, at[mine], number[owners[mine]], place[mine]))
         return Many(found)
 
-    def below(self, items: Array, owners: Array, column: int) -> Many:
+    def below(self, items: Array, owners: RowIds, column: int) -> Many:
         """What rows that are items of other rows are made of, as items of these."""
         numbered = zip(self.parts, self._numbers(), strict=True)
         return Many(
@@ -125,7 +123,7 @@ class Traces:
         first, last = int(self.offsets[lo]), int(self.offsets[hi])
         return Traces(self.offsets[lo : hi + 1] - self.offsets[lo], self.items[first:last], self.pool)
 
-    def some(self, rows: Array) -> Traces:
+    def some(self, rows: RowIds) -> Traces:
         """The traces of some rows, in their order."""
         lengths = np.diff(self.offsets)[rows].astype(np.int64)
         items = self.items[spread(self.offsets[rows].astype(np.int64), lengths)]
@@ -163,19 +161,19 @@ class LeavesCache:
         self.known: dict[int, list[tuple[Array, list[tuple[Array, Leaves]]]]] = {}
         self.cut_off = 0  # how often a row was deeper than the limit
 
-    def find(self, table: Table, rows: Array) -> list[tuple[Array, Leaves]] | None:
+    def find(self, table: Table, rows: RowIds) -> list[tuple[Array, Leaves]] | None:
         for before, leaves in self.known.get(id(table), ()):
             if len(before) == len(rows) and bool((before == rows).all()):
                 return leaves
         return None
 
-    def store(self, table: Table, rows: Array, leaves: list[tuple[Array, Leaves]]) -> None:
+    def store(self, table: Table, rows: RowIds, leaves: list[tuple[Array, Leaves]]) -> None:
         known = self.known.setdefault(id(table), [])
         if len(known) < 4:
             known.append((rows, leaves))
 
 
-def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[Traces]) -> Traces:
+def traces_of(circuit: Circuit, events: Derived, rows: RowIds, cache: StepCache[Traces]) -> Traces:
     """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
     groups = _all_leaves(circuit, events.out.table, rows, cache.leaves)
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
@@ -188,7 +186,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: Array, cache: StepCache[T
     return _traces(circuit, events, rows, groups)
 
 
-def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[Array, Leaves]]) -> Traces:
+def _traces(circuit: Circuit, events: Derived, rows: RowIds, groups: list[tuple[Array, Leaves]]) -> Traces:
     names = _IdNumbers(circuit)
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
@@ -208,7 +206,7 @@ def _traces(circuit: Circuit, events: Derived, rows: Array, groups: list[tuple[A
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
-def _one_by_one(circuit: Circuit, events: Derived, rows: Array) -> Many:
+def _one_by_one(circuit: Circuit, events: Derived, rows: RowIds) -> Many:
     """The input events of rows that are made like no others."""
     found: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
     for owner, row in enumerate(rows.tolist()):
@@ -231,7 +229,7 @@ class _IdNumbers:
         self.known: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
         self.places: dict[str, int] = {}
 
-    def of(self, events: Events, rows: Array) -> tuple[Array, Array | None]:
+    def of(self, events: Events, rows: RowIds) -> tuple[Array, Array | None]:
         """The ids of input events, in the order of rows; and how many each one adds, where that is not always one."""
         few, place = distinct(rows, events.out.table.n)
         if self.pool is None:
@@ -295,7 +293,7 @@ class _IdNumbers:
         return _once(np.repeat(np.arange(count), sizes.sum(axis=1)), items, count)
 
 
-def _once(owners: Array, items: Array, count: int) -> tuple[Array, Array]:
+def _once(owners: RowIds, items: Array, count: int) -> tuple[Array, Array]:
     """How many different items each owner has, and those in the order in which they first come."""
     order = np.lexsort((items, owners))
     o, i = owners[order], items[order]
@@ -304,7 +302,7 @@ def _once(owners: Array, items: Array, count: int) -> tuple[Array, Array]:
     return np.bincount(owners[keep], minlength=count), items[keep]
 
 
-def _all_leaves(circuit: Circuit, table: Table, rows: Array, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
+def _all_leaves(circuit: Circuit, table: Table, rows: RowIds, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
     """As `_leaves`, however long a chain of rules is: of one beyond the limit the lower parts are traced first."""
     cut_off = cache.cut_off
     groups = _leaves(circuit, table, rows, 0, cache)
@@ -318,7 +316,7 @@ def _all_leaves(circuit: Circuit, table: Table, rows: Array, cache: LeavesCache)
     return groups
 
 
-def _only_source(circuit: Circuit, table: Table, rows: Array) -> tuple[Table, Array] | None:
+def _only_source(circuit: Circuit, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
     """What all of some rows are made of, where each is made of one row of one table."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
@@ -330,7 +328,7 @@ def _only_source(circuit: Circuit, table: Table, rows: Array) -> tuple[Table, Ar
     return (source, parents) if owners is None else None
 
 
-def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
+def _leaves(circuit: Circuit, table: Table, rows: RowIds, depth: int, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
     """The input events of rows, in groups that are made alike; rows in none of them are left to be traced one by one."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
@@ -348,7 +346,7 @@ def _leaves(circuit: Circuit, table: Table, rows: Array, depth: int, cache: Leav
 
 
 def _made_of(
-    circuit: Circuit, maker: Operator, rows: Array, depth: int, cache: LeavesCache
+    circuit: Circuit, maker: Operator, rows: RowIds, depth: int, cache: LeavesCache
 ) -> list[tuple[Array, Leaves]]:
     found: list[tuple[Array, Leaves]] = []
     for some, sources in maker.sources(rows):
@@ -371,8 +369,8 @@ def _made_of(
 def _several(
     circuit: Circuit,
     source: Table,
-    parents: Array,
-    owners: Array,
+    parents: RowIds,
+    owners: RowIds,
     group: Array,
     size: int,
     depth: int,
@@ -397,54 +395,24 @@ def _several(
     return [(own, [whole if len(own) == len(group) else whole.of(own, len(group))])] if len(own) else []
 
 
-def _leaf(leaf: tuple[Events, Array] | Many, rows: Array, size: int) -> tuple[Events, Array] | Many:
+def _leaf(leaf: tuple[Events, Array] | Many, rows: RowIds, size: int) -> tuple[Events, Array] | Many:
     """Some rows of a column of `size`."""
     if isinstance(leaf, Many):
         return leaf if len(rows) == size else leaf.of(rows, size)
     return leaf[0], _at(leaf[1], rows)
 
 
-def _at(column: Array, rows: Array) -> Array:
+def _at(column: Array, rows: RowIds) -> Array:
     """Some rows of a column; they are in ascending order, so that as many as there are are all of them."""
     return column if len(rows) == len(column) else column[rows]
 
 
-def derivations_of(circuit: Circuit, events: Derived, row: int) -> list[Derivation]:
-    """Every derivation of an event that stands, with the facts it rests on."""
-    found: dict[object, Derivation] = {}
-    event = circuit.event((events.out.table, row))
-    for links in events.supports:
-        maker = circuit.maker(links.child)
-        for child in links.of(row)[::-1]:
-            assert isinstance(maker, Derive)
-            parts = tuple(circuit.event(part) for part in maker.parts(child))
-            for one in circuit.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
-                found.setdefault(one.key, one)
-    return sorted(found.values(), key=lambda way: tuple(part.order for part in way.parts))
-
-
-class Derivations(Mapping[str, list[Derivation]]):
-    """The derivations of all events, by id; found when asked for."""
-
-    def __init__(self, circuit: Circuit, until: int | None) -> None:
-        self.circuit, self.until = circuit, until
-
-    @cached_property
-    def parts(self) -> dict[str, tuple[Derived, int]]:
-        """The rows of all events that stand, by id."""
-        found: dict[str, tuple[Derived, int]] = {}
-        for events in self.circuit.derived.values():
-            table = events.out.table
-            for row in table.standing().tolist():
-                if self.until is None or table.data[END, row] <= self.until:
-                    found[self.circuit.event((table, row)).id] = (events, row)
-        return found
-
-    def __getitem__(self, id: str) -> list[Derivation]:
-        return derivations_of(self.circuit, *self.parts[id])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
+def standing_rows(circuit: Circuit, until: int | None) -> dict[str, tuple[Derived, int]]:
+    """The rows of all derived events that stand, by id; with `until`, of those that end by it."""
+    found: dict[str, tuple[Derived, int]] = {}
+    for events in circuit.derived.values():
+        table = events.out.table
+        for row in table.standing().tolist():
+            if until is None or table.data[END, row] <= until:
+                found[circuit.event((table, row)).id] = (events, row)
+    return found

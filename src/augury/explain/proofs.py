@@ -15,8 +15,8 @@ from augury.core.model import Event, Fact, Value
 from augury.entailment import Derivation
 from augury.knowledge.knowledge_base import Knowledge
 from augury.knowledge.solving.solve import FAR
-from augury.reference.evaluator import derive_from
-from augury.reference.static import Static, StaticCall
+from augury.semantics.deriving import derive_from
+from augury.semantics.static_calls import Static, StaticCall
 
 
 class Proofs(Static):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from augury.algebra.matching import Proof
 from augury.core.clock import Clock
 from augury.core.errors import counted
 from augury.core.model import Event, OrderKey, Value, order_key, show_value, to_json
-from augury.entailment import Derivation, Model
+from augury.entailment import Derivation
 from augury.explain.tree import Flowchart, Tree
 from augury.language.rules.show import Printer
 from augury.notation import show_event
@@ -19,6 +19,17 @@ from augury.notation import show_event
 T = TypeVar("T")
 Namer = Callable[[str], str]
 _LONG, _DEEP = 12, 50  # how many facts side by side, and how many below one another, are shown
+
+
+class DerivedEvents(Protocol):
+    """What a derivation tree is made from: a model of the reference evaluator, or a circuit."""
+
+    @property
+    def derivations(self) -> Mapping[str, list[Derivation]]: ...
+    @property
+    def all_events(self) -> list[Event]: ...
+    @property
+    def makers(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -31,13 +42,13 @@ class Because:
     made: Mapping[OrderKey, Because] = field(default_factory=dict)  # by fact, at the root of a tree
 
 
-def derivation_tree(model: Model, event: Event, all: bool = False) -> Because:
+def derivation_tree(model: DerivedEvents, event: Event, all: bool = False) -> Because:
     """The derivation of an event down to the inputs; with `all`, every derivation."""
     tree = _because(model, event, all, ()) or Because(event)
     return replace(tree, made=_made(model, tree, all))
 
 
-def _made(model: Model, tree: Because, all: bool) -> dict[OrderKey, Because]:
+def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Because]:
     """The events that made the facts of a tree, each the latest that had by then."""
     events: dict[OrderKey, list[Event]] = {}
     for event in model.all_events:
@@ -70,7 +81,7 @@ def _key_of(proof: Proof) -> OrderKey:
     return (proof.was, *_key(proof.name, proof.args))
 
 
-def _because(model: Model, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
+def _because(model: DerivedEvents, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
     """The tree below an event; None where every derivation leads back to one that it is to explain."""
     if event.id not in model.derivations:
         return Because(event)

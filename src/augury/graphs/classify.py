@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Times
+from augury.core.jit import Kernel, helper
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
 from augury.graphs.lexical import INTEGERS, RANKS
@@ -109,7 +110,7 @@ def _moment(keys: Array, begin: int, end: int) -> int:
 
 @Kernel
 def classify(
-    keys: Array, ends: Array, lo: int, hi: int, family: Array, number: Array, exact: Array, rank: Array
+    keys: Array, ends: Times, lo: int, hi: int, family: Array, number: Array, exact: Array, rank: Array
 ) -> None:
     """What the terms `lo` up to `hi` stand for; the family is UNSURE where that is for others to say."""
     for i in range(lo, hi):

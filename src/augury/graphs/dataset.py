@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.sparql_algebra import TriplePattern, Variable
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask, RowIds
 from augury.core.model import Iri
 from augury.graphs.match import Filters, TripleIndex, fitting
 from augury.graphs.paths import relation
@@ -23,7 +23,7 @@ class _Sorted:
     """Triples in the order of one of their parts, each key with the rows that have it."""
 
     keys: Array
-    rows: Array
+    rows: RowIds
 
     def find(self, asked: Array) -> Pairs:
         """For each key that is asked for, the rows that have it."""
@@ -55,7 +55,7 @@ class StaticGraph:
     def _nodes(self) -> Array:
         return unique(np.concatenate([self.subject, self.object]))
 
-    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+    def has_nodes(self, event: Array | None, terms: Array) -> Mask:
         return is_in(terms, self._nodes)
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds
 from augury.graphs import classify as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
@@ -55,7 +55,7 @@ class Truth:
 class TermColumn:
     """Terms by number, UNBOUND where there is an error; _PENDING where the worth alone is known. One row may stand for all."""
 
-    numbers: Array
+    numbers: Integers
     worth: Worth
 
 
@@ -135,7 +135,7 @@ class TermExpressions:
         return Truth(found & ~error, error)
 
     def _compare_slowly(
-        self, operator: str, a: TermColumn, b: TermColumn, rows: Array, found: Array, error: Array
+        self, operator: str, a: TermColumn, b: TermColumn, rows: RowIds, found: Array, error: Array
     ) -> None:
         x, y = (_rows(self._numbers(column), rows) for column in (a, b))
         if operator in ("=", "!="):  # the same term is equal to itself, but for NaN, which floats decide
@@ -169,7 +169,7 @@ class TermExpressions:
                 return self._column(self._once(name, [self._numbers(arg) for arg in args]))
         raise TypeError(f"not an expression: {expression!r}")
 
-    def _column(self, numbers: Array) -> TermColumn:
+    def _column(self, numbers: Integers) -> TermColumn:
         """Terms, with what they stand for; where there is none it does not matter what."""
         worth = self.terms.worth
         if not len(worth):
@@ -282,7 +282,7 @@ def _paired(a: Array, b: Array) -> Array:
     return dense * (int(b.max(initial=0)) + 2) + b + 1
 
 
-def _rows(column: Array, rows: Array) -> Array:
+def _rows(column: Array, rows: RowIds) -> Array:
     return column[rows] if len(column) > 1 else np.broadcast_to(column, len(rows))
 
 

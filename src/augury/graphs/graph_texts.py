@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from augury.algebra.sparql_algebra import ALL, TripleNeeds
-from augury.core.jit import Array, Kernel, expect_work
+from augury.core.arrays import Array, Integers, RowIds
+from augury.core.jit import Kernel, expect_work
 from augury.graphs.keys import compiled
 from augury.graphs.ntriples import frozen, scan
 from augury.graphs.oxigraph import is_made_up, key_from, oxigraph, said_by_parser
@@ -40,13 +41,13 @@ class EventTriples:
         return len(self.event)
 
     @staticmethod
-    def of(events: int, rows: Array) -> EventTriples:
+    def of(events: int, rows: RowIds) -> EventTriples:
         """Triples from rows `event, subject, predicate, object`, in any order and with repetitions."""
-        columns = rows.reshape(-1, 4).T
+        columns = list(rows.reshape(-1, 4).T)
         different = different_rows(columns)
         return EventTriples(events, *(column[different] for column in columns))
 
-    def of_events(self, numbers: Array) -> EventTriples:
+    def of_events(self, numbers: Integers) -> EventTriples:
         """The triples of the events with these numbers, one of which may be there twice; they are numbered anew in this order."""
         size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
         if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
@@ -59,7 +60,7 @@ class EventTriples:
         columns = (column[rows] for column in (self.subject, self.predicate, self.object))
         return EventTriples(size, np.repeat(np.arange(size), counts), *columns)
 
-    def renumbered(self, numbers: Array) -> EventTriples:
+    def renumbered(self, numbers: Integers) -> EventTriples:
         """With other numbers of terms."""
         columns = (numbers[column] for column in (self.subject, self.predicate, self.object))
         return EventTriples(self.events, self.event, *columns)

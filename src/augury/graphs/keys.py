@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Bytes, Integers, RowIds
+from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import EMPTY, NUMBER
 from augury.storage.table import capacity, grown
 
@@ -21,7 +22,7 @@ SEED, _PRIME, _OTHER, _BITS = 0x1505, 0x01000193, 668265263, 0x7FFFFFFF
 
 
 @helper
-def hash_of(data: Array, begin: int, end: int) -> int:
+def hash_of(data: Bytes, begin: int, end: int) -> int:
     """A hash of 31 bits. Four are made of every fourth byte each, so that none waits for the product of another."""
     a, b, c, d, at = SEED, SEED + 1, SEED + 2, SEED + 3, begin
     while at + 4 <= end:
@@ -39,7 +40,7 @@ def hash_of(data: Array, begin: int, end: int) -> int:
 
 
 @helper
-def same_bytes(data: Array, at: int, others: Array, other: int, length: int) -> bool:
+def same_bytes(data: Bytes, at: int, others: Array, other: int, length: int) -> bool:
     """Whether the same bytes stand at two places. All are looked at, many at a time."""
     different = 0
     for i in range(length):
@@ -48,7 +49,7 @@ def same_bytes(data: Array, at: int, others: Array, other: int, length: int) -> 
 
 
 @helper
-def find_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, buckets: Array) -> int:
+def find_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Integers, buckets: Integers) -> int:
     """The bucket of a key; where it is not there, the empty one for it. `h` is its hash."""
     mask = len(buckets) - 1
     b = h & mask
@@ -65,7 +66,7 @@ def find_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Arr
 
 @helper
 def put_key(
-    source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, n: int, buckets: Array, b: int
+    source: Array, begin: int, end: int, h: int, keys: Array, ends: Integers, n: int, buckets: Integers, b: int
 ) -> None:
     """Adds a key that is new, as number `n`, to the bucket that is empty for it."""
     first = ends[n]
@@ -76,7 +77,7 @@ def put_key(
 
 
 @helper
-def add_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Array, n: int, buckets: Array) -> int:
+def add_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Integers, n: int, buckets: Integers) -> int:
     """The number of a key, which is `n` where it is new; there is room for it."""
     b = find_key(source, begin, end, h, keys, ends, buckets)
     if buckets[b] >= 0:
@@ -86,7 +87,7 @@ def add_key(source: Array, begin: int, end: int, h: int, keys: Array, ends: Arra
 
 
 @Kernel
-def enter_keys(keys: Array, ends: Array, lo: int, hi: int, buckets: Array) -> None:
+def enter_keys(keys: Array, ends: Integers, lo: int, hi: int, buckets: Integers) -> None:
     """Puts keys that are there into the buckets."""
     for number in range(lo, hi):
         h = hash_of(keys, ends[number], ends[number + 1])
@@ -94,7 +95,9 @@ def enter_keys(keys: Array, ends: Array, lo: int, hi: int, buckets: Array) -> No
 
 
 @Kernel
-def add_keys(data: Array, bounds: Array, keys: Array, ends: Array, n: int, buckets: Array, numbers: Array) -> int:
+def add_keys(
+    data: Bytes, bounds: Array, keys: Array, ends: Integers, n: int, buckets: Integers, numbers: Integers
+) -> int:
     """The numbers of keys that stand one behind the other in `data`; how many there are then."""
     for i in range(len(bounds) - 1):
         h = hash_of(data, bounds[i], bounds[i + 1])
@@ -161,7 +164,7 @@ class Keys:
             return self._add_plainly(others.all(first, others.n))
         return self._add(others.data, others.ends[first : others.n + 1])
 
-    def _add(self, data: Array, bounds: Array) -> Array:
+    def _add(self, data: Bytes, bounds: Array) -> Array:
         count = len(bounds) - 1
         self.room(int(bounds[-1] - bounds[0]), count)
         numbers = np.empty(count, np.int64)
@@ -216,7 +219,7 @@ class Keys:
         """A kernel has added keys."""
         self.n = self._entered = n
 
-    def retain(self, numbers: Array) -> Array:
+    def retain(self, numbers: Integers) -> Array:
         """Forgets all other keys. For each number the new one, -1 where the key is gone."""
         kept = np.zeros(self.n, bool)
         kept[numbers] = True
@@ -240,7 +243,7 @@ class Keys:
         return found
 
 
-def taken(data: Array, ends: Array, rows: Array) -> tuple[Array, Array]:
+def taken(data: Bytes, ends: Integers, rows: RowIds) -> tuple[Array, Array]:
     """Some of the strings that stand one behind the other."""
     begins, lengths = ends[rows], ends[rows + 1] - ends[rows]
     bounds = np.zeros(len(rows) + 1, np.int64)

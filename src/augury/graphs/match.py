@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, RdfTerm, TriplePattern, Variable
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask
 from augury.core.model import Iri
 from augury.graphs.graph_texts import EventTriples
 from augury.graphs.paths import relation
@@ -44,7 +44,7 @@ class TripleIndex(Protocol):
         """The rows of a table with each triple that fits."""
         ...
 
-    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+    def has_nodes(self, event: Array | None, terms: Array) -> Mask:
         """Whether terms that are bound already are nodes of the graph: subject or object of a triple."""
         ...
 
@@ -103,7 +103,7 @@ class EventGraph:
     def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         return ONE
 
-    def has_nodes(self, event: Array | None, terms: Array) -> Array:
+    def has_nodes(self, event: Array | None, terms: Array) -> Mask:
         """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
         t = self.triples
         found = ~is_in(terms, unique(t.predicate))
@@ -160,7 +160,7 @@ def as_table(
     event: Array | None, columns: Sequence[Array], parts: Sequence[RdfTerm | Variable | object], terms: Terms
 ) -> SolutionTable:
     """Columns under the variables that stand at their places; rows fall that differ from a constant there, or from another place."""
-    keep: Array | None = None
+    keep: Mask | None = None
     named: dict[str, Array] = {}
     for part, column in zip(parts, columns, strict=True):
         same: Array | None = None
@@ -170,7 +170,7 @@ def as_table(
             else:
                 named[part.name] = column
         elif part is not parts[1] or len(parts) == 2:
-            same = column == terms.find(part)  # type: ignore[arg-type]
+            same = np.equal(column, terms.find(part))  # type: ignore[arg-type]
         if same is not None:
             keep = same if keep is None else keep & same
     table = SolutionTable(len(columns[0]), event, named)

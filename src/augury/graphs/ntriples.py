@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.algebra.sparql_algebra import RDF, STRING
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Bytes
+from augury.core.jit import Kernel, helper
 from augury.graphs.keys import add_key, find_key, hash_of, put_key, same_bytes
 from augury.graphs.rdf_terms import Terms
 from augury.storage.kernels.hashing import NUMBER
@@ -67,13 +68,13 @@ _RDF = np.frombuffer(f"^^<{RDF}".encode(), np.uint8)
 
 
 @helper
-def _begins(data: Array, at: int, end: int, text: Array) -> bool:
+def _begins(data: Bytes, at: int, end: int, text: Array) -> bool:
     """Whether a text stands at a place."""
     return end - at >= len(text) and same_bytes(data, at, text, 0, len(text))
 
 
 @helper
-def _after_space(data: Array, at: int, end: int) -> int:
+def _after_space(data: Bytes, at: int, end: int) -> int:
     """Where spaces, ends of lines and comments end."""
     while at < end:
         if CLASSES[data[at]] & _SPACE:
@@ -87,7 +88,7 @@ def _after_space(data: Array, at: int, end: int) -> int:
 
 
 @helper
-def _iri_end(data: Array, at: int, end: int) -> int:
+def _iri_end(data: Bytes, at: int, end: int) -> int:
     """Where an IRI ends that begins with `<` here; NOT_PLAIN where it has what no plain one has."""
     at += 1
     while at < end and CLASSES[data[at]] & _IN_IRI:
@@ -96,7 +97,7 @@ def _iri_end(data: Array, at: int, end: int) -> int:
 
 
 @helper
-def _is_plain_iri(data: Array, begin: int, end: int) -> bool:
+def _is_plain_iri(data: Bytes, begin: int, end: int) -> bool:
     """Whether what stands between `<` and `>` is surely an IRI: a scheme, a host and a port or none, a path, a query, a fragment."""
     at, last = begin + 1, end - 1
     if not CLASSES[data[at]] & _LETTER:
@@ -147,7 +148,7 @@ def _is_plain_iri(data: Array, begin: int, end: int) -> bool:
 
 
 @helper
-def _label_end(data: Array, at: int, end: int) -> int:
+def _label_end(data: Bytes, at: int, end: int) -> int:
     """Where a blank node ends that begins with `_` here, and is of letters and digits, with a space behind it."""
     if at + 2 >= end or data[at + 1] != _COLON:
         return NOT_PLAIN
@@ -159,7 +160,7 @@ def _label_end(data: Array, at: int, end: int) -> int:
 
 
 @helper
-def _tag_end(data: Array, at: int, end: int) -> int:
+def _tag_end(data: Bytes, at: int, end: int) -> int:
     """Where a language ends that begins with `@` here: two or three letters, and two more behind a hyphen or none."""
     at += 1
     first = at
@@ -180,7 +181,7 @@ def _tag_end(data: Array, at: int, end: int) -> int:
 
 
 @helper
-def _literal_end(data: Array, at: int, end: int) -> int:
+def _literal_end(data: Bytes, at: int, end: int) -> int:
     """Where the text of a literal ends that begins with a quote here, behind the second quote."""
     at += 1
     first = at
@@ -194,7 +195,7 @@ def _literal_end(data: Array, at: int, end: int) -> int:
 
 
 @helper
-def _term_end(data: Array, at: int, end: int, kind: Array) -> int:
+def _term_end(data: Bytes, at: int, end: int, kind: Array) -> int:
     """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here.
 
     `kind` is where the last datatype stood at this place of an event, and its length: mostly it is the next one as well.
@@ -227,7 +228,7 @@ def _term_end(data: Array, at: int, end: int, kind: Array) -> int:
 
 
 @helper
-def _is_plain(data: Array, begin: int, end: int) -> bool:
+def _is_plain(data: Bytes, begin: int, end: int) -> bool:
     """Whether a term whose end is known is surely well-formed."""
     if data[begin] == _LT:
         return _is_plain_iri(data, begin, end)  # type: ignore[no-any-return]
@@ -239,7 +240,7 @@ def _is_plain(data: Array, begin: int, end: int) -> bool:
 
 @helper
 def _written(
-    data: Array, begin: int, end: int, event: int, names: Array, name_ends: Array, keys: Array, first: int
+    data: Bytes, begin: int, end: int, event: int, names: Array, name_ends: Array, keys: Array, first: int
 ) -> int:
     """Writes a key that does not stand in the text behind all others, from `first` on; where it ends.
 
@@ -265,7 +266,7 @@ def _written(
 
 
 @helper
-def _key_end(data: Array, begin: int, end: int) -> int:
+def _key_end(data: Bytes, begin: int, end: int) -> int:
     """Where the key of a term ends: xsd:string is left out."""
     if data[begin] == _QUOTE and data[end - 1] == _GT:
         at = end - len(_STRING)
@@ -500,7 +501,7 @@ def frozen(data: Any) -> Array:
 
 
 def scan(
-    data: Array,
+    data: Bytes,
     bounds: Array,
     names: Callable[[], tuple[Array, Array]],
     terms: Terms,

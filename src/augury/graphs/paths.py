@@ -12,7 +12,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Path, TriplePattern, Variable
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import Iri
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solutions import ONE, SolutionTable, distinct, joined, joint_codes, united

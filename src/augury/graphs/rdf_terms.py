@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN, LANG_STRING, STRING, XSD, Blank, Literal, RdfTerm, Triple
+from augury.core.arrays import Array, Integers, RowIds
 from augury.core.clock import SECOND, Duration, Timestamp, show_timestamp
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.graphs import classify as c
 from augury.graphs import lexical as lex
@@ -69,7 +69,7 @@ class Worth:
         pairs = zip(self.columns, other.columns, strict=True)
         return Worth(*(np.concatenate(pair) for pair in pairs))
 
-    def of(self, rows: Array) -> Worth:
+    def of(self, rows: RowIds) -> Worth:
         return Worth(*(column[rows] for column in self.columns))
 
     @property
@@ -138,7 +138,7 @@ class Terms:
 
     # Forgetting, and snapshots
 
-    def retain(self, numbers: Array) -> Array:
+    def retain(self, numbers: Integers) -> Array:
         """Forgets all terms but these. For each number the new one, UNBOUND where the term is gone."""
         worth = self.worth
         places = self.keys.retain(numbers)

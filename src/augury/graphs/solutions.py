@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes, Integers, Mask, RowIds
 from augury.graphs.rdf_terms import UNBOUND
 from augury.storage.guard import check_memory
 from augury.storage.unique import unique_inverse
@@ -31,7 +31,7 @@ class SolutionTable:
     def __len__(self) -> int:
         return self.size
 
-    def take(self, rows: Array, distinct: bool | None = None) -> SolutionTable:
+    def take(self, rows: RowIds | Mask, distinct: bool | None = None) -> SolutionTable:
         """Some rows, in an order that keeps events sorted; by a mask, or by numbers."""
         event = None if self.event is None else self.event[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
@@ -106,7 +106,7 @@ def pairs(left: SolutionTable, right: SolutionTable, events: int) -> Pairs:
     strict = [name for name in shared if not (left.unbound(name) or right.unbound(name))]
     found = _candidates(left, right, strict, events)
     a, b = found.left, found.right
-    keep: Array | None = None
+    keep: Mask | None = None
     for name in shared:
         x, y = left.columns[name][a], right.columns[name][b]
         same = x == y
@@ -140,7 +140,7 @@ def _rising(event: Array) -> bool:
     return bool((event[1:] > event[:-1]).all())
 
 
-def expanded(first: Array, counts: Array) -> Pairs:
+def expanded(first: Array, counts: Integers) -> Pairs:
     """Pairs of each left row with a range of right rows."""
     total = int(counts.sum())
     check_memory(24 * total)
@@ -185,7 +185,7 @@ def _fits(column: Array, size: int) -> bool:
     return (int(column.max(initial=0)) + 2) * (size + 1) < 1 << 62
 
 
-def _dense(codes: Array) -> Array:
+def _dense(codes: Codes) -> Array:
     return unique_inverse(codes)[1].reshape(-1).astype(np.int64)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, Pattern
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.graphs.dataset import NO_DATASET, GraphDataset, seeds
 from augury.graphs.evaluate import TermExpressions
 from augury.graphs.graph_texts import EventTriples

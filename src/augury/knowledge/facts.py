@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from augury.algebra.plan import Plan, Predicate, static_calls
+from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.core.clock import Clock
 from augury.core.errors import DataError, brief, counted, misspelt, nearest
 from augury.core.limits import NO_LIMITS, Limits
@@ -16,7 +17,6 @@ from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.rdfs import ABOVE, DIRECT
 from augury.knowledge.static_triples import STATIC_TRIPLES
 from augury.knowledge.timeline import Statement, StatementTable, settled, statement, statement_tables
-from augury.language.rules.read import KNOWN_PREFIXES
 from augury.sources import FORMATS, Skipped, SourceFile
 from augury.sources.cells import time_of
 from augury.sources.heading import FACT_ROLES

@@ -21,7 +21,8 @@ from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Clause, Compare, Condition
 from augury.algebra.plan import Predicate
 from augury.algebra.strata import below, components
-from augury.core.jit import Array, count_work
+from augury.core.arrays import Array
+from augury.core.jit import count_work
 from augury.core.model import Fact
 from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts

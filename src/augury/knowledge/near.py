@@ -11,12 +11,14 @@ number of times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from augury.algebra.sphere import EARTH_KM, distances_km
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Flags, Floats, RowIds, Times
+from augury.core.jit import Kernel
 from augury.storage.unique import unique
 
 _DOUBT = 1e-11  # of a chord on the unit sphere; the distance and the chords are right to 1e-14
@@ -30,7 +32,7 @@ class PointIndex:
     A point without a place, see `placed`, has a row, too, but is near nothing.
     """
 
-    def __init__(self, lat: Array = (), lon: Array = ()) -> None:
+    def __init__(self, lat: Floats | Sequence[float] = (), lon: Floats | Sequence[float] = ()) -> None:
         self._lat, self._lon, self._alive = np.zeros(16), np.zeros(16), np.zeros(16, np.uint8)
         self._levels: list[_Level] = []
         self._count = self._dead = 0
@@ -41,7 +43,7 @@ class PointIndex:
         """How many points can be found."""
         return sum(len(level.rows) for level in self._levels) - self._dead
 
-    def add(self, lat: Array, lon: Array) -> Array:
+    def add(self, lat: Floats | Sequence[float], lon: Floats | Sequence[float]) -> Array:
         """Adds points; their rows."""
         lat, lon = _degrees(lat), _degrees(lon)
         first, self._count = self._count, self._count + len(lat)
@@ -55,7 +57,7 @@ class PointIndex:
             self._levels.append(_level(new, self._lat[new], self._lon[new]))
         return rows
 
-    def remove(self, rows: Array) -> None:
+    def remove(self, rows: RowIds) -> None:
         """Takes points out; their rows are not given to others."""
         rows = unique(np.asarray(rows, np.int64))
         rows = rows[self._alive[rows] == 1]
@@ -65,7 +67,7 @@ class PointIndex:
             left = np.concatenate([self._kept(level) for level in self._levels])
             self._levels = [_level(left, self._lat[left], self._lon[left])] if len(left) else []
 
-    def within(self, lat: Array, lon: Array, km: Array | float, strict: bool) -> tuple[Array, Array]:
+    def within(self, lat: Floats, lon: Floats, km: Array | float, strict: bool) -> tuple[Array, Array]:
         """The pairs (query, row) whose `distance_km` is at most `km`, or less where `strict`, in this order."""
         lat, lon = _degrees(lat), _degrees(lon)
         km = np.broadcast_to(_degrees(km), lat.shape)
@@ -98,7 +100,7 @@ class PointIndex:
 
     def _kept(self, level: _Level) -> Array:
         """The rows of a level that goes, without the dead."""
-        left = level.rows[self._alive[level.rows] == 1]
+        left: Array = level.rows[self._alive[level.rows] == 1]
         self._dead -= len(level.rows) - len(left)
         return left
 
@@ -117,14 +119,14 @@ class _Level(NamedTuple):
     point there is the longitude, from 0 to 360, the place (x, y, z) on the unit sphere, and the row.
     """
 
-    ends: Array
+    ends: Times
     first: Array
-    lon: Array
+    lon: Floats
     places: Array
-    rows: Array
+    rows: RowIds
 
 
-def _level(rows: Array, lat: Array, lon: Array) -> _Level:
+def _level(rows: RowIds, lat: Floats, lon: Floats) -> _Level:
     """Puts points in order."""
     size = max(int(np.sqrt(len(rows))), 8)
     band = np.empty(len(rows), np.int64)
@@ -138,13 +140,13 @@ def _level(rows: Array, lat: Array, lon: Array) -> _Level:
     return _Level(ends, first, turned, np.stack(_place(lat, turned)), rows[order])
 
 
-def placed(lat: Array, lon: Array) -> Array:
+def placed(lat: Floats, lon: Floats) -> Array:
     """Which rows have a place: a latitude from -90 to 90 and a longitude. Of the others there is no distance."""
     lat, lon = _degrees(lat), _degrees(lon)
     return (np.abs(lat) <= 90) & np.isfinite(lon)
 
 
-def _degrees(column: Array) -> Array:
+def _degrees(column: Array | Sequence[float] | float) -> Array:
     """Numbers as floats; NaN in place of what is no number."""
     column = np.asarray(column)
     if column.dtype.kind == "O":
@@ -153,19 +155,19 @@ def _degrees(column: Array) -> Array:
     return column.astype(np.float64) if column.dtype.kind in "iuf" else np.full(column.shape, np.nan)
 
 
-def _turned(lon: Array) -> Array:
+def _turned(lon: Floats) -> Array:
     """Longitudes from 0 to 360."""
     turned = np.fmod(lon, 360)
     return np.where(turned < 0, turned + 360, turned)
 
 
-def _place(lat: Array, lon: Array) -> tuple[Array, Array, Array]:
+def _place(lat: Floats, lon: Floats) -> tuple[Array, Array, Array]:
     """Points on the unit sphere."""
     phi, turn = np.radians(lat), np.radians(lon)
     return np.cos(phi) * np.cos(turn), np.cos(phi) * np.sin(turn), np.sin(phi)
 
 
-def _circles(lat: Array, lon: Array, km: Array) -> Array:
+def _circles(lat: Floats, lon: Floats, km: Array) -> Array:
     """What `around` needs of each query: x, y, z, the square of the chord below which a point is surely inside, that
     above which it is surely outside, the latitudes from and to, and the longitudes from and to."""
     turned = _turned(lon)
@@ -184,7 +186,7 @@ def _circles(lat: Array, lon: Array, km: Array) -> Array:
 
 @Kernel
 def around(
-    asked: Array, begin: int, circles: Array, level: _Level, alive: Array, bits: int, found: Array
+    asked: Array, begin: int, circles: Array, level: _Level, alive: Flags, bits: int, found: Array
 ) -> tuple[int, int, int]:
     """Finds the points of a level around queries, as keys: the query, then `bits` bits for the row, then 1 for doubt.
 

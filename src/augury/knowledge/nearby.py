@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.nodes import Compare, Condition, Holds
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Expr, Var, is_pure, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes
 from augury.knowledge.near import PointIndex, placed
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def index_of(knowledge: Knowledge, relation: FactRelation, places: tuple[int, in
     return index
 
 
-def _as_floats(codes: Array) -> Array:
+def _as_floats(codes: Codes) -> Array:
     """Codes in which 12 and 12.0 are both floats: a column of places may have both."""
     whole = (codes & 1) == 0
     return np.where(whole, codes | 2, codes)

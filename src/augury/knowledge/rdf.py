@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array, Integers, RowIds
 from augury.core.model import Iri, Term, Value
 from augury.graphs.rdf_terms import key_text, term_of, value_of_key
 from augury.knowledge.fact_table import FactTable
 from augury.sources import Coded
 
-Array: TypeAlias = Any
 Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one predicate
 
 
@@ -48,7 +48,7 @@ class Quads:
     """
 
     keys: Sequence[str]
-    rows: Array
+    rows: RowIds
 
     @staticmethod
     def of(triples: RdfTriples) -> Quads:
@@ -159,7 +159,7 @@ def tables_of_pairs(
     ]
 
 
-def _column(terms: Sequence[Value], numbers: Array, places: Array) -> Coded:
+def _column(terms: Sequence[Value], numbers: Integers, places: Array) -> Coded:
     """A column that has no other values than those in it; `places` is room to write in."""
     if len(numbers) * 8 < len(terms):
         found = distinct(numbers)

@@ -20,8 +20,9 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, RdfTerm, Triple
+from augury.core.arrays import Array
 from augury.core.errors import DataError
-from augury.core.jit import Array, expect_work
+from augury.core.jit import expect_work
 from augury.core.limits import LINE
 from augury.core.model import text_hash
 from augury.graphs.keys import compiled

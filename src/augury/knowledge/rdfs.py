@@ -19,9 +19,10 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.model import Iri, Value
 from augury.knowledge.fact_table import FactTable
-from augury.knowledge.rdf import Array, Pairs, RdfTriples, distinct, split, tables_of_pairs
+from augury.knowledge.rdf import Pairs, RdfTriples, distinct, split, tables_of_pairs
 
 Triple = tuple[Value, Value, Value]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array
 from augury.core.clock import Clock
 from augury.core.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
@@ -16,7 +17,7 @@ from augury.sources.heading import FactHeading
 from augury.sources.problems import OnError, Problem, Skipped
 from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.text_cells import TextCells
-from augury.storage.column import Array, coded
+from augury.storage.column import coded
 
 
 def facts_of_sheets(

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from augury.algebra.plan import Plan
+from augury.algebra.sparql_conditions import ASIDE
 from augury.core.errors import DataError, Findings, RunError, counted
 from augury.core.model import Iri, Value
 from augury.graphs.oxigraph import as_oxigraph, oxigraph, term_from
 from augury.graphs.rdf_terms import term_of, value_of_term
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.rdf import RdfTriples
-from augury.language.rules.queries import ASIDE
 from augury.storage.column import column_of
 
 

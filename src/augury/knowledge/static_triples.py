@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, walk_all
 from augury.algebra.plan import Plan
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.core.model import Value
 from augury.graphs.rdf_terms import Terms, term_of
 from augury.knowledge.fact_table import FactTable
@@ -56,7 +56,7 @@ def _keys(terms: Terms) -> list[Value]:
     return [key.decode("utf-8", "surrogatepass") for key in terms.keys.all(0, len(terms))]
 
 
-def _closed(rows: Array, terms: Terms) -> Array:
+def _closed(rows: RowIds, terms: Terms) -> Array:
     """Subjects, predicates and objects of triples, with what they entail. That goes by values, written as they first stood."""
     used = unique(rows[:, :3])
     local = Quads(

@@ -2,10 +2,10 @@
 
 from augury.pictures.lanes import Lane, Scene, Selection, lanes_of
 from augury.pictures.maps import Places, draw_map, located
-from augury.pictures.markup import Explanation
 from augury.pictures.picture import Picture, check_ending
 from augury.pictures.progress import Watch, stream_chart
 from augury.pictures.view import TimelineOptions, timeline
+from augury.sinks.markup import Explanation
 
 __all__ = [
     "Explanation", "Lane", "Picture", "Places", "Scene", "Selection", "TimelineOptions", "Watch", "check_ending", "draw_map", "lanes_of", "located",

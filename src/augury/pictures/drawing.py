@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from augury.core.arrays import Array, Integers
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Event, Value, show_value
 from augury.notation import show_event
 from augury.pictures.axis import about_length, ticks
@@ -238,7 +238,7 @@ def counted(lane: Lane, scale: Scale, bins: int, which: Array) -> Array:
     return np.cumsum(steps)[:bins]
 
 
-def _steps(counts: Array, scale: Scale, unit: float) -> str:
+def _steps(counts: Integers, scale: Scale, unit: float) -> str:
     """The outline of bars, those side by side that are alike as one."""
     width = scale.width / len(counts)
     edges = np.flatnonzero(np.diff(counts, prepend=0, append=0)).tolist()

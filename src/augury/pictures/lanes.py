@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.clock import Clock
 from augury.core.errors import RunError, nearest
-from augury.core.jit import Array
 from augury.core.model import Event
 
 Kind = Literal["event", "derived", "detected"]
@@ -24,15 +24,15 @@ class Lane:
 
     name: str
     kind: Kind
-    start: Array
-    end: Array
+    start: Times
+    end: Times
     gone: Array
     event: Callable[[int], Event]
 
     def __len__(self) -> int:
         return len(self.start)
 
-    def some(self, rows: Array) -> Lane:
+    def some(self, rows: RowIds) -> Lane:
         event = self.event
         return Lane(
             self.name,

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 
 from augury.algebra import nodes as n
 from augury.algebra.relations import OPERATORS, RELATIONS, Bound, Bounds, Contradiction, Limit
 from augury.algebra.timing import Lengths, Timing
+from augury.core.arrays import Array
+from augury.core.bounds import FAR
 from augury.core.clock import Clock
+from augury.storage.fields import END, START
 
-START, END = 0, 1  # the fields of a row that hold its interval
-FAR = 2**62  # beyond any difference of times
-Array = Any
 Fields = Mapping[str, tuple[int, int]]
 
 

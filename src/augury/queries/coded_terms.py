@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.core.arrays import Array, Codes, Integers
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.graphs.graph_texts import EventTriples
 from augury.graphs.rdf_terms import UNBOUND, Terms
 from augury.storage.dictionary import NULL, OPEN, Dictionary
@@ -34,13 +34,13 @@ class CodedTerms:
             self._others = (terms, others)
         return triples.renumbered(others)
 
-    def numbers(self, codes: Array) -> Array:
+    def numbers(self, codes: Codes) -> Array:
         """The numbers of the terms that codes stand for."""
         if len(codes) and not (codes & 1).all():
             raise RunError("a value is no RDF term")
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
-        found = self._numbers[places]
+        found: Array = self._numbers[places]
         new = unique(places[found == _UNKNOWN])
         if len(new):
             keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]
@@ -48,7 +48,7 @@ class CodedTerms:
             found = self._numbers[places]
         return found
 
-    def codes(self, numbers: Array) -> Array:
+    def codes(self, numbers: Integers) -> Codes:
         """The codes of terms."""
         self._codes = _room(self._codes, len(self.terms))
         new = unique(numbers[(numbers != UNBOUND) & (self._codes[numbers] == _UNKNOWN)])
@@ -61,7 +61,7 @@ class CodedTerms:
             self._numbers[places] = new
         return np.where(numbers == UNBOUND, NULL, self._codes[numbers])
 
-    def values(self, numbers: Array) -> Array:
+    def values(self, numbers: Integers) -> Array:
         """The codes of the values that terms stand for."""
         self._values = _room(self._values, len(self.terms))
         new = unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TypeAlias
@@ -107,7 +107,7 @@ def evaluated(text: str, rows: Sequence[Row]) -> list[str | None]:
     """What an expression is in each row; None where it is an error."""
     terms = Terms()
     table = _table(rows, terms)
-    found = expressions_over(terms).terms_of(expression_of(text), table) if rows else []
+    found: Iterable[int] = expressions_over(terms).terms_of(expression_of(text), table) if rows else []
     return [None if n == UNBOUND else key_text(terms.term(int(n))) for n in found]
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.sparql_algebra import Blank, Exists, Expression, Literal, RdfTerm
+from augury.algebra.sparql_parser import read_expression
+from augury.core.arrays import Array
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import Iri, Value
 from augury.graphs.evaluate import TermExpressions
 from augury.graphs.oxigraph import as_oxigraph, term_of_n_triples
 from augury.graphs.rdf_terms import UNBOUND, Terms, key_text, term_of, term_of_text, value_of_key
 from augury.graphs.solutions import SolutionTable
-from augury.language.spaseq.sparql_parser import read_expression
 from augury.queries.coded_terms import CodedTerms, coded_terms
 from augury.storage.dictionary import Dictionary
 from augury.storage.unique import unique_inverse

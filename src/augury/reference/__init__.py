@@ -5,8 +5,8 @@ incremental, and nothing is clever beyond an index on shared variables.
 """
 
 from augury.reference.evaluator import evaluate
-from augury.reference.rdf_by_rdflib import triple_lines
 from augury.reference.replaying import replay
 from augury.reference.static_graphs import static_graphs
+from augury.semantics.rdf_by_rdflib import triple_lines
 
 __all__ = ["evaluate", "replay", "static_graphs", "triple_lines"]

@@ -6,26 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import UNRESTRICTED, Join, Repeat, Rule, walk_all
+from augury.algebra.nodes import UNRESTRICTED, Join, Repeat, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.scalar import RowError
 from augury.algebra.strata import Stratum, edges, fact_edges, strata
 from augury.core.clock import Clock
 from augury.core.errors import RunError
-from augury.core.model import Event, Fact, HistoryItem, OrderKey, Value, content_id, order_key, type_name
+from augury.core.model import Event, Fact, HistoryItem, OrderKey, type_name
 from augury.core.standing import standing
-from augury.entailment import Derivation, Model
+from augury.entailment import Derivation, ExplainedModel
 from augury.knowledge.timeline import Statement, as_statements, timeline
-from augury.reference.groups import GroupEvaluator
 from augury.reference.latest_facts import latest_statements
-from augury.reference.occurrences import by_type
-from augury.reference.patterns import World
-from augury.reference.rdf_by_rdflib import TermTriple
 from augury.reference.spaseq import answers
-from augury.reference.static import Static
-from augury.reference.throttling import Made, throttled
+from augury.semantics.deriving import derived_by, derived_event
+from augury.semantics.occurrences import by_type
+from augury.semantics.pattern_rows import World
+from augury.semantics.rdf_by_rdflib import TermTriple
+from augury.semantics.static_calls import Static
 
 
 def evaluate(
@@ -38,7 +36,7 @@ def evaluate(
     retention: int | None = None,
     graphs: Mapping[str | None, Sequence[TermTriple]] = {},
     observe: Callable[[World, Stratum], None] | None = None,
-) -> Model:
+) -> ExplainedModel:
     """All derived events that the standing history entails, with every derivation, up to the clock.
 
     `graphs` is the static dataset that queries read, by name; `observe` is called with the world after each stratum.
@@ -86,15 +84,15 @@ def evaluate(
     found = [e for type in derived for e in world.events.get(type, ()) if e.end <= now]
     found.sort(key=lambda e: e.order)
     outputs = [e for e in found if e.type in plan.outputs]
-    return Model(
+    return ExplainedModel(
         outputs,
         now,
-        {e.id: list(derivations[e.content].values()) for e in found},
         {e.id: e for e in events},
         rejected,
         {what: len(rows) for what, rows in world.errors.items()},
         found,
         plan.makers,
+        {e.id: list(derivations[e.content].values()) for e in found},
     )
 
 
@@ -151,7 +149,8 @@ class _Answer:
 
     def run(self) -> None:
         seeded = [
-            (self._of(event.type, event.args, event.start, event.end), Derivation("", (event,))) for event in self.seeds
+            (derived_event(event.type, event.args, event.start, event.end), Derivation("", (event,)))
+            for event in self.seeds
         ]
         seeded += self.answered
         if not self.stratum.recursive:
@@ -220,43 +219,7 @@ class _Answer:
 
     def _apply(self) -> list[tuple[Event, Derivation]]:
         """Every rule once: the events it derives from what stands now."""
-        return [pair for rule in self.stratum.rules for pair in self._rule(rule)]
-
-    def _of(self, type: str, args: tuple[Value, ...], start: int, end: int) -> Event:
-        return Event(type, args, start, end, content_id(type, args, start, end))
-
-    def _rule(self, rule: Rule) -> Iterator[tuple[Event, Derivation]]:
-        made = self._made(rule)
-        if rule.at_most is None:
-            return ((event, derivation) for event, derivation, _ in made)
-        return throttled(rule.at_most, list(made), self.world.scalars.clock)
-
-    def _made(self, rule: Rule) -> Iterator[Made]:
-        """The events that the rows of a rule make, with the derivation and the key of each row."""
-        self.world.scalars.rule = rule.label
-        groups = GroupEvaluator(self.world, rule)
-        per = rule.at_most.per if rule.at_most else ()
-        for row in groups.rows():
-            try:
-                args, start, end = groups.head(row)
-            except RowError as error:
-                self.world.report(rule.label, str(error), row.binding, row.parts)
-                continue
-            key = tuple(order_key(row.binding[v]) for v in per)
-            derivation = Derivation(rule.label, row.parts + row.collected, row.proofs)
-            yield self._of(rule.type, args, start, end), derivation, key
-
-
-def derive_from(
-    rule: Rule, parts: Iterable[Event], now: int, scalars: Scalars, static: Static
-) -> list[tuple[Event, Derivation]]:
-    """What a placed rule derives where there are just these events, by a time, before AT MOST chooses."""
-    parts = tuple(parts)
-    world = World(scalars, static, least=min([now, *(part.end for part in parts)]), now=now)
-    for type, events in by_type(parts).items():
-        world.publish(type, events)
-    alone = Stratum(0, (rule.predicate,), (rule,), False)
-    return list(_Answer(world, alone, [], {})._rule(replace(rule, at_most=None)))
+        return [pair for rule in self.stratum.rules for pair in derived_by(self.world, rule)]
 
 
 def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:

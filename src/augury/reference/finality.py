@@ -19,9 +19,9 @@ from augury.algebra.run_bounds import start_bounds
 from augury.algebra.strata import Stratum, edges, fact_edges
 from augury.core.clock import Clock
 from augury.core.model import Event, OrderKey
-from augury.entailment import Model
-from augury.reference.patterns import World
-from augury.reference.runs import RunEvaluator, RunMatch
+from augury.entailment import ExplainedModel
+from augury.semantics.pattern_rows import World
+from augury.semantics.run_matches import RunEvaluator, RunMatch
 
 _NEVER = 2**62
 
@@ -73,7 +73,7 @@ class Finality:
                 since = self.since.get(type, self.frontier + 1)
                 yield -_NEVER if longest is None else since - self.clock.length(longest)
 
-    def is_final(self, event: Event, model: Model) -> bool:
+    def is_final(self, event: Event, model: ExplainedModel) -> bool:
         if event.end >= self.limits.get((event.type, len(event.args)), self.frontier + 1):
             return False
         return not any(

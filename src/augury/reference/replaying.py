@@ -10,10 +10,10 @@ from augury.algebra.properties import query_delay, settling_delays
 from augury.core.clock import Clock
 from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.core.standing import Gate
-from augury.entailment import Model, Replay
+from augury.entailment import ExplainedModel, Replay
 from augury.reference.evaluator import evaluate
 from augury.reference.finality import Finality
-from augury.reference.rdf_by_rdflib import TermTriple
+from augury.semantics.rdf_by_rdflib import TermTriple
 
 
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
@@ -51,7 +51,7 @@ def replay(
 
     delays = {**settling_delays(plan), **_own_delays(plan)}
 
-    def settled(model: Model, finality: Finality | None) -> list[Event]:
+    def settled(model: ExplainedModel, finality: Finality | None) -> list[Event]:
         """The events that no other match, and no answer of a query, may still take the place of."""
         if finality is None:
             return model.events
@@ -70,7 +70,7 @@ def replay(
         observe = None if plan.graph_queries else finality.observe
         show(evaluate(plan, so_far, clock, facts, frontier, None, retention, graphs, observe), finality)
 
-    def show(model: Model, finality: Finality | None = None) -> None:
+    def show(model: ExplainedModel, finality: Finality | None = None) -> None:
         now = {e.id: e for e in settled(model, finality)}
         changes.extend(Change("retract", e) for e in shown.values() if e.id not in now)
         changes.extend(Change("insert", e) for e in now.values() if e.id not in shown)

@@ -35,7 +35,7 @@ from augury.core.clock import Clock, Timestamp
 from augury.core.errors import DataError
 from augury.core.model import Event, content_id
 from augury.entailment import Derivation
-from augury.reference.rdf_by_rdflib import (
+from augury.semantics.rdf_by_rdflib import (
     RdfTerm,
     ReferenceDataset,
     ReferenceGraphPatterns,

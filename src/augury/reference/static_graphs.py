@@ -14,7 +14,7 @@ from augury.graphs.rdf_terms import term_of, term_of_text
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.rdf import Quads
 from augury.knowledge.rdfs import closure
-from augury.reference.rdf_by_rdflib import TermTriple, as_rdflib, value_from
+from augury.semantics.rdf_by_rdflib import TermTriple, as_rdflib, value_from
 
 
 def static_graphs(graphs: Graphs, plan: Plan) -> Mapping[str | None, list[TermTriple]]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.clock import Clock
 from augury.core.errors import RunError, nearest
 from augury.core.model import Change, Event
@@ -23,7 +24,6 @@ from augury.sinks.names import column_names, declared_types
 from augury.sinks.order import in_order
 from augury.sinks.values import (
     STAMP,
-    Array,
     Shape,
     ValueColumn,
     arrow_type,
@@ -48,8 +48,8 @@ class AnswerPart:
 
     type: str
     columns: Sequence[ValueColumn]
-    start: Array
-    end: Array
+    start: Times
+    end: Times
     ids: Any
     traces: Callable[[int, int], Any]
     op: str | None = None
@@ -61,7 +61,7 @@ class AnswerPart:
     def arity(self) -> int:
         return len(self.columns)
 
-    def values(self, position: int, rows: Array) -> ValueColumn:
+    def values(self, position: int, rows: RowIds) -> ValueColumn:
         return self.columns[position].some(rows)
 
     @cached_property
@@ -98,11 +98,11 @@ class AnswerPiece:
         return [column.some(slice(self.lo, self.hi)) for column in self.part.columns]
 
     @property
-    def start(self) -> Array:
+    def start(self) -> Times:
         return self.part.start[self.lo : self.hi]
 
     @property
-    def end(self) -> Array:
+    def end(self) -> Times:
         return self.part.end[self.lo : self.hi]
 
     @property

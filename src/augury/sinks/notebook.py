@@ -8,8 +8,8 @@ from typing import Any
 
 from augury.core.errors import counted
 from augury.core.model import Value, show_value
-from augury.pictures.markup import readable, table
 from augury.sinks.answers import AnswerPiece, Answers
+from augury.sinks.markup import readable, table
 from augury.sinks.names import column_names
 
 _MOST = 20

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.model import Value, order_key
-from augury.sinks.values import Array, ValueColumn
+from augury.sinks.values import ValueColumn
 from augury.storage.unique import unique
 
 
@@ -21,11 +22,11 @@ class Sortable(Protocol):
     @property
     def arity(self) -> int: ...
     @property
-    def start(self) -> Array: ...
+    def start(self) -> Times: ...
     @property
-    def end(self) -> Array: ...
+    def end(self) -> Times: ...
     def __len__(self) -> int: ...
-    def values(self, position: int, rows: Array) -> ValueColumn:
+    def values(self, position: int, rows: RowIds) -> ValueColumn:
         """One argument of some rows."""
 
 
@@ -43,7 +44,7 @@ def in_order(parts: Sequence[Sortable]) -> tuple[Array, list[Array | None]]:
     return which, found
 
 
-def _order(parts: Sequence[Sortable], owner: Array, local: Array) -> Array:
+def _order(parts: Sequence[Sortable], owner: RowIds, local: Array) -> Array:
     """The order of all rows: by their ends; those with equal ends by one key after the other."""
     end = np.concatenate([part.end for part in parts]) if parts else np.empty(0, np.int64)
     order: Array = np.argsort(end, kind="stable")
@@ -51,7 +52,7 @@ def _order(parts: Sequence[Sortable], owner: Array, local: Array) -> Array:
     names = sorted({part.type for part in parts})
     ranks = np.array([names.index(part.type) for part in parts], np.int64)
 
-    def starts(rows: Array) -> Array:
+    def starts(rows: RowIds) -> Times:
         return np.concatenate([part.start for part in parts])[rows]
 
     keys: list[Callable[[Array], Array]] = [starts, lambda rows: ranks[owner[rows]]]
@@ -69,7 +70,7 @@ def _order(parts: Sequence[Sortable], owner: Array, local: Array) -> Array:
     return order
 
 
-def _argument(parts: Sequence[Sortable], owner: Array, local: Array, position: int, rows: Array) -> Array:
+def _argument(parts: Sequence[Sortable], owner: RowIds, local: Array, position: int, rows: RowIds) -> Array:
     """A number for an argument of each row, in the order of terms; the least where a row has no such argument."""
     found = np.full(len(rows), -1, np.int64)
     columns: list[tuple[Array, ValueColumn]] = []

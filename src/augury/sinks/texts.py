@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.core.arrays import Array
 from augury.core.clock import SECOND, Clock
 from augury.core.model import Value, to_json
-from augury.sinks.values import Array, ValueColumn, text_array
+from augury.sinks.values import ValueColumn, text_array
 
 _FIRST, _LAST = -30_610_224_000, 253_402_300_799  # the seconds of the years 1000 to 9999, all as long when written
 _EXACT = 2**53

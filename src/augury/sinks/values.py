@@ -19,12 +19,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from augury.core.arrays import Array
 from augury.core.clock import Duration, Timestamp
 from augury.core.model import Iri, Term, Value, to_json
-
-Array: TypeAlias = NDArray[Any]
 
 STAMP, SPAN = pa.timestamp("us", "UTC"), pa.duration("us")
 

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.core.clock import Clock, Duration, Timestamp, time_zone
 from augury.core.errors import DataError
 from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import (
     value_of,
 )
-from augury.storage.column import Array, Coded, Column, column_of, spread, values_of
+from augury.storage.column import Coded, Column, column_of, spread, values_of
 
 
 def is_text(kind: Any) -> bool:
@@ -46,7 +47,7 @@ class ArrowCells(ArrayCells):
     def __init__(self, array: Any) -> None:
         self.array = _without_views(array)
 
-    def some(self, rows: Array) -> ArrowCells:
+    def some(self, rows: RowIds) -> ArrowCells:
         return ArrowCells(self.array.take(pa.array(rows)))
 
     def cell(self, row: int) -> Any:
@@ -84,7 +85,7 @@ class ArrowCells(ArrayCells):
         nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
         return str(self.array.type), "make it a double" if number else "select its fields" if nested else "make it text"
 
-    def times(self, clock: Clock) -> Array:
+    def times(self, clock: Clock) -> Times:
         kind = self.array.type
         if is_text(kind):
             found = text_times(self.array, clock)
@@ -238,7 +239,7 @@ def _time_points(array: Any) -> Array:
     return check_times(as_array(array, np.int64))
 
 
-def _times_of(array: Any, clock: Clock) -> Array:
+def _times_of(array: Any, clock: Clock) -> Times:
     """Integers as times that the clock reads, MISSING where one is null."""
     if not array.null_count:
         return times_of_numbers(as_array(array, np.int64), clock)
@@ -330,7 +331,7 @@ def whole_numbers(cells: Any) -> Any:
     return whole if characters == _digits(as_array(whole.drop_null(), np.int64)) else None
 
 
-def _digits(numbers: Array) -> int:
+def _digits(numbers: Integers) -> int:
     """How many characters it takes to write integers."""
     if not len(numbers):
         return 0

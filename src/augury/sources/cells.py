@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.plan import Attribute
-from augury.core.clock import MAX_TIME, MIN_TIME, TIME_RANGE, Clock, Timestamp, check_time
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import TIME_RANGE, Clock, Timestamp, check_time
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, Value
 from augury.core.time_units import PER_SECOND, TIME_UNITS, likely_range, to_microseconds
@@ -28,7 +30,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
-from augury.storage.column import Array, Column, coded, spread, values_of
+from augury.storage.column import Column, coded, spread, values_of
 
 MISSING = MIN_INT  # the time of a row that says none
 
@@ -40,7 +42,7 @@ class Cells(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def some(self, rows: Array) -> Cells:
+    def some(self, rows: RowIds) -> Cells:
         """Some of the cells."""
 
     @abstractmethod
@@ -82,7 +84,7 @@ class Cells(ABC):
         """The value of one cell."""
         return value_of(self.cell(row)) if attribute is None else convert(self.cell(row), attribute, prefixes)
 
-    def times(self, clock: Clock) -> Array:
+    def times(self, clock: Clock) -> Times:
         """The cells as time points, MISSING where one is empty."""
         return time_points(self.plain(), clock)
 
@@ -122,7 +124,7 @@ def time_of(value: Any, column: str, clock: Clock) -> int | None:
         raise error.of(column) from None
 
 
-def time_points(column: Column, clock: Clock) -> Array:
+def time_points(column: Column, clock: Clock) -> Times:
     """A column as time points."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "i" and not clock.takes_no_numbers:
         return times_of_numbers(column, clock)
@@ -133,14 +135,14 @@ def time_points(column: Column, clock: Clock) -> Array:
     return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[found.index]
 
 
-def check_times(times: Array) -> Array:
+def check_times(times: Times) -> Array:
     """Time points of which none is missing; refuses those that are too far from the origin."""
     if len(times) and not (int(times.min()) >= MIN_TIME and int(times.max()) <= MAX_TIME):
         raise DataError("a time too far from the origin", hint=TIME_RANGE)
     return times
 
 
-def times_of_numbers(numbers: Array, clock: Clock) -> Array:
+def times_of_numbers(numbers: Array, clock: Clock) -> Times:
     """Integers, none of which is missing, as time points. Where one may be of another unit, rows are read one by one."""
     if not len(numbers):
         return numbers

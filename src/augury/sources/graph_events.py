@@ -17,12 +17,12 @@ from augury.algebra.graph_queries import stream_type
 from augury.algebra.nodes import Graph, Scan, walk, walk_all
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.sparql_algebra import Literal, TripleNeeds, needs
+from augury.algebra.sparql_parser import read_pattern
 from augury.core.errors import DataError, brief
 from augury.core.model import Iri
 from augury.graphs.graph_texts import HasBlanks, Nameless, ReadAhead, read
 from augury.graphs.oxigraph import oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, n_triples, term_of
-from augury.language.spaseq.sparql_parser import read_pattern
 from augury.sources.arrow_cells import ArrowCells, is_text
 from augury.sources.cells import Cells
 from augury.sources.heading import ColumnNames

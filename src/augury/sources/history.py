@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
+from augury.core.arrays import RowIds, Times
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING
 from augury.sources.python_cells import python_column
-from augury.storage.column import Array, Column, joined, some, values_of
+from augury.storage.column import Column, joined, some, values_of
 
 
 @dataclass
 class Batch:
     """Events of one type, column by column. `rows` are their places in the order of arrival, where that is known."""
 
-    start: Array
-    end: Array
+    start: Times
+    end: Times
     columns: list[Column]
     ids: Any = None  # a list of texts, None where an event has no id of its own
     dead: list[int] = field(default_factory=list)
@@ -45,7 +46,7 @@ class Batch:
             )
         return size
 
-    def some(self, rows: Array) -> Batch:
+    def some(self, rows: RowIds) -> Batch:
         """Some of the events."""
         dead = set(self.dead)
         ids, traces = (None if c is None else [c[i] for i in rows.tolist()] for c in (self.ids, self.traces))
@@ -160,7 +161,7 @@ class History:
         return found
 
 
-def _batch(events: list[Event], rows: Array) -> Batch:
+def _batch(events: list[Event], rows: RowIds) -> Batch:
     columns = [python_column(values) for values in zip(*(e.args for e in events), strict=True)]
     times = np.array([(e.start, e.end) for e in events], np.int64)
     ids = [e.id or None for e in events] if any(e.id for e in events) else None

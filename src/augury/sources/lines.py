@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Bytes, Integers
+from augury.core.jit import Kernel
 from augury.sources.arrow_cells import ArrowCells
 from augury.sources.cells import Cells
 from augury.sources.python_cells import ColumnCells
@@ -47,7 +48,7 @@ class Shape:
     keys: list[str | None]  # of each value; None for one of `args`
     args: bool
     literals: Array
-    ends: Array  # of each literal
+    ends: Integers  # of each literal
     texts: Array  # whether a value is text
 
 
@@ -190,7 +191,7 @@ def _end_of_space(line: bytes, at: int) -> int:
 
 @Kernel
 def scan(
-    data: Array, literals: Array, ends: Array, texts: Array, begins: Array, stops: Array, numbers: Array, kinds: Array,
+    data: Bytes, literals: Array, ends: Integers, texts: Array, begins: Array, stops: Array, numbers: Array, kinds: Array,
     escapes: Array,
 ) -> int:  # fmt: skip
     """Finds the values of lines of one shape, reads those that are integers, and counts the escapes of texts into `numbers`.
@@ -262,7 +263,7 @@ def scan(
 
 
 @Kernel
-def gather(data: Array, begins: Array, offsets: Array, found: Array) -> None:
+def gather(data: Bytes, begins: Array, offsets: Array, found: Array) -> None:
     """Copies parts of an array one behind the other."""
     for row in range(len(begins)):
         begin = begins[row] - offsets[row]
@@ -271,7 +272,7 @@ def gather(data: Array, begins: Array, offsets: Array, found: Array) -> None:
 
 
 @Kernel
-def unescape(data: Array, begins: Array, stops: Array, found: Array, escapes: Array) -> None:
+def unescape(data: Bytes, begins: Array, stops: Array, found: Array, escapes: Array) -> None:
     """Copies parts of an array one behind the other, and writes what is escaped as it is."""
     to = 0
     for row in range(len(begins)):

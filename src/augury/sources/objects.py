@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute, Plan
-from augury.core.clock import MAX_TIME, MIN_TIME, Clock, check_time
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Clock, check_time
 from augury.core.errors import DataError, brief, nearest
 from augury.core.model import Event, HistoryItem, Revocation, Value, on_calendar
 from augury.sources.cells import MISSING, Cells, declared, time_of
@@ -24,7 +26,6 @@ from augury.sources.history import History
 from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
-from augury.storage.column import Array
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
 _SHAPES = 256  # of objects that are worth a look each
@@ -217,7 +218,7 @@ def by_shape(items: Items, names: ColumnNames, type: str | None) -> Iterator[tup
 
 
 def _sheets(
-    rows: Array | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: ColumnNames, type: str | None
+    rows: RowIds | None, objects: Sequence[dict[str, Any]], keys: tuple[str, ...], names: ColumnNames, type: str | None
 ) -> Iterator[tuple[Array | None, Sheet, ObjectHeading]]:
     columns: dict[str, Sequence[Any]] = dict(zip(keys, _transposed(objects, keys), strict=True))
     lists = columns.pop("args", None)
@@ -270,7 +271,7 @@ def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     return history
 
 
-def interval(time: Array | None, start: Array | None, end: Array | None) -> tuple[Array, Array]:
+def interval(time: Array | None, start: Times | None, end: Times | None) -> tuple[Array, Array]:
     """Start and end of events by what says them: one that is missing is taken from the others."""
     if start is None and end is None and time is not None:
         first = last = time
@@ -281,7 +282,7 @@ def interval(time: Array | None, start: Array | None, end: Array | None) -> tupl
     return first, last
 
 
-def _coalesced(*times: Array | None) -> Array:
+def _coalesced(*times: Times | None) -> Array:
     given = [t for t in times if t is not None]
     if not given:
         raise Irregular

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from augury.core.arrays import RowIds, Times
 from augury.core.clock import Clock
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, from_json
@@ -18,7 +19,7 @@ from augury.sources.types import (
     characters,
     value_of,
 )
-from augury.storage.column import Array, Coded, Column, column_of, values_of
+from augury.storage.column import Coded, Column, column_of, values_of
 
 _PLAIN = {int, float, str, bool, type(None)}
 
@@ -32,7 +33,7 @@ class PlainCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> Cells:
+    def some(self, rows: RowIds) -> Cells:
         column = self._column
         if isinstance(column, np.ndarray) or set(map(type, column.values)) <= {str, type(None)}:
             return ColumnCells(column[rows])
@@ -48,7 +49,7 @@ class PlainCells(Cells):
     def plain(self) -> Column:
         return self._column
 
-    def times(self, clock: Clock) -> Array:
+    def times(self, clock: Clock) -> Times:
         kinds = set(map(type, self.values))
         if kinds == {str}:
             try:
@@ -72,7 +73,7 @@ class ColumnCells(Cells):
     def __len__(self) -> int:
         return len(self.values)
 
-    def some(self, rows: Array) -> ColumnCells:
+    def some(self, rows: RowIds) -> ColumnCells:
         return ColumnCells(self.values[rows])
 
     def cell(self, row: int) -> Any:

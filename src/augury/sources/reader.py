@@ -17,6 +17,7 @@ import numpy as np
 
 from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
+from augury.core.arrays import Array
 from augury.core.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
 from augury.core.errors import DataError, RunError, brief, misspelt, nearest
 from augury.core.model import Event, HistoryItem, Revocation
@@ -33,7 +34,7 @@ from augury.sources.sheet import Items, Sheet, with_kinds
 from augury.sources.tables import is_table, sheets
 from augury.sources.text_cells import TextCells
 from augury.sources.types import from_numpy, is_null
-from augury.storage.column import Array, coded
+from augury.storage.column import coded
 
 _NO_KEY = " type"  # which no object of JSON has: its type is given, and `type` is an attribute
 _CHUNK = 1 << 14  # objects that are read at a time: they should stay in the caches until they are columns

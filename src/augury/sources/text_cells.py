@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Attribute
+from augury.core.arrays import RowIds, Times
 from augury.core.clock import Clock
 from augury.core.model import Value
 from augury.sources.arrow_cells import ArrayCells, all_match, arrow_column, as_array, encoded, text_times, whole_numbers
@@ -22,7 +23,7 @@ from augury.sources.types import (
     from_text,
     read_as,
 )
-from augury.storage.column import Array, Coded, Column, spread, values_of
+from augury.storage.column import Coded, Column, spread, values_of
 
 
 class TextCells(ArrayCells):
@@ -32,7 +33,7 @@ class TextCells(ArrayCells):
     def __init__(self, array: Any, kind: str | None = None) -> None:
         self.array, self.kind = array, kind
 
-    def some(self, rows: Array) -> TextCells:
+    def some(self, rows: RowIds) -> TextCells:
         return TextCells(self.array.take(pa.array(rows)), self.kind)
 
     def cell(self, row: int) -> Any:
@@ -56,7 +57,7 @@ class TextCells(ArrayCells):
         texts, index = encoded(self.array)
         return spread(index, [from_text(text, attribute, prefixes) for text in texts])
 
-    def times(self, clock: Clock) -> Array:
+    def times(self, clock: Clock) -> Times:
         found = text_times(self.array, clock)
         return time_points(self.written(), clock) if found is None else found
 

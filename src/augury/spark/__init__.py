@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from augury.compiled import Compiled, source_of
 from augury.core.clock import Kind
 from augury.core.errors import RunError
 from augury.core.model import Fact
 from augury.core.time_units import TimeUnit
-from augury.program import Program, compile
 from augury.settings import Settings
 from augury.sources.heading import ColumnNames
 
@@ -27,7 +27,7 @@ Facts = Mapping[str, Any] | Iterable[Fact]
 
 
 def detect(
-    program: Program | str | Path,
+    program: Compiled | str | Path,
     events: Any,
     *,
     clock: Kind | None = None,
@@ -86,7 +86,7 @@ def detect(
 
 
 def detect_stream(
-    program: Program | str | Path,
+    program: Compiled | str | Path,
     events: Any,
     *,
     lateness: str,
@@ -143,11 +143,12 @@ def detect_stream(
     return DetectionStream(pipeline)
 
 
-def _compiled(program: Program | str | Path, policy: str | None, facts: Any) -> Program:
+def _compiled(program: Compiled | str | Path, policy: str | None, facts: Any) -> Compiled:
     """A program that is given as text or as a path, or with another policy."""
-    if isinstance(program, Program):
+    if isinstance(program, Compiled):
         return program if policy is None else program.with_policy(policy)
-    return compile(program, policy=policy, facts={f if isinstance(f, str) else f.name for f in facts})
+    names = {f if isinstance(f, str) else f.name for f in facts}
+    return Compiled.of([source_of(program)], facts=names, policy=policy)
 
 
 __all__ = ["detect", "detect_stream"]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
+from augury.core.standing import Counts
 from augury.spark import host
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
@@ -41,6 +42,11 @@ class Detections(Outputs):
     def wide(self) -> DataFrame:
         """All answers in one DataFrame, in one pass: type, a column for each attribute name, start, end, id, trace."""
         return self.pipeline.wide(self.mixed(self.pipeline.plan.outputs), changes=False)
+
+    @property
+    def counts(self) -> Counts:
+        """What became of all rows: accepted, repeated, rejected, malformed. It reads the events once more."""
+        return self.pipeline.counts
 
     @property
     def errors(self) -> DataFrame:

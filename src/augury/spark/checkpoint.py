@@ -20,7 +20,7 @@ from augury.settings import Task
 from augury.sinks import make_folder
 from augury.spark.checkpoint_files import check_files, damaged, sealed, unsealed
 from augury.spark.starting import usual_buckets
-from augury.spark.state import check_program, written_rules
+from augury.spark.state import check_program
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
 # What earlier versions say of a checkpoint, without its format and a checksum.
@@ -79,7 +79,7 @@ class StreamOptions:
         declared = {name: [f"{a.name}: {a.type}" for a in own] for name, own in sorted(plan.declared.items())}
         lengths = {name: getattr(settings, name) for name in ("lateness", "longest", "retention")}
         return {
-            "rules": written_rules(self.task.program, {rule.span: rule.label for rule in plan.rules}),
+            "rules": self.task.program.written_rules({rule.span: rule.label for rule in plan.rules}),
             "outputs": list(plan.outputs),
             "declared_events": declared,
             "buckets": self.buckets,

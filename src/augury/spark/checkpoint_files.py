@@ -34,14 +34,19 @@ def check_files(checkpoint: Path, noted: bool = True) -> None:
 
     `noted` is whether each run leaves a note of the last batch that it wrote, as earlier versions did not.
     """
-    spark = checkpoint / "spark"
-    batches, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
     note = checkpoint / "output" / "ready.json"
     delivered = _delivered(note)
+    began = _numbers(checkpoint / "spark" / "offsets") | _numbers(checkpoint / "spark" / "commits")
+    if noted and began and not note.exists():
+        raise damaged(note, "is missing")
+    check_spark_files(checkpoint / "spark", delivered)
+
+
+def check_spark_files(spark: Path, delivered: int = -1) -> None:
+    """The same of the files that Spark itself writes to a checkpoint; `delivered` is the last batch known to be written."""
+    batches, commits = _numbers(spark / "offsets"), _numbers(spark / "commits")
     if not batches and not commits and delivered < 0:
         return
-    if noted and not note.exists():
-        raise damaged(note, "is missing")
     _json(spark / "metadata", {"id"})
     last, done = max(batches, default=-1), max(commits, default=-1)
     for number in range(max(done, delivered, last) + 1)[-2:]:

@@ -64,7 +64,7 @@ def user_error(error: BaseException, places: Places | None) -> AuguryError:
     if isinstance(error, AuguryError):
         return error
     text = _causes(error)
-    ours = re.search(r"^augury\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
+    ours = re.search(r"^augury\.core\.errors\.\w+: (.*(?:\n {2}\S.*)*)", text, re.MULTILINE)
     if ours is not None:
         return RunError(ours[1])
     of_file = re.search(r"a malformed row of (\S+): (.*?) in (.*)", text)

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from augury.algebra.plan import Plan
 from augury.core.clock import Clock
 from augury.core.errors import DataError
+from augury.core.limits import LINE as LONGEST_LINE
 from augury.settings import Task
 from augury.sources.files import FORMATS, SourceFile, is_data
 from augury.sources.heading import EventHeading
@@ -173,7 +174,8 @@ class FileReader:
 
     def _text(self, source: SourceFile, form: str, tables: list[TextTable], first: object) -> list[TextFiles]:
         lasting = self.task.settings.longest is not None
-        return [TextFiles(source, self.plan, form, tables, first, self.strict, lasting)]
+        longest = self.task.settings.limits.line or LONGEST_LINE
+        return [TextFiles(source, self.plan, form, tables, first, self.strict, lasting, longest)]
 
     def _parquet(self, source: SourceFile, files: list[SourceFile]) -> list[EventFrame]:
         paths = self._paths(source, files)

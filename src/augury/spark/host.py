@@ -12,24 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Plan, Predicate
+from augury.compiled import Compiled
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
 from augury.engine.changes import Changes
 from augury.engine.decoding import AnswerColumns, as_lists, columns_of, decoded, hex_ids
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.engine.trace import StepCache
-from augury.program import Program
 from augury.settings import Settings
 from augury.spark.layout import FAMILY, JOINT, Layout, batches
 from augury.spark.shipped import Shipped
-from augury.storage.frame import LONGEST
 
 
 def _ignore(item: Any) -> None:
     """Nothing is late in a history."""
 
 
-FAR = LONGEST - 1
+FAR = TIME_LIMIT - 1
 ERROR = -1  # the code of rows that tell what could not be computed: the rule, how often, and why
 _CHUNK = 1 << 16  # rows that are taken in at a time
 _COLUMNS = {"type": pa.int32(), "op": pa.int8(), "start": pa.int64(), "end": pa.int64(), "id": pa.string()}
@@ -51,7 +51,7 @@ class Work:
 
     def session(self, late: Callable[[Any], None] | None = None) -> Session:
         session = Session(
-            Program(self.plan),
+            Compiled(self.plan),
             self.settings,
             clock=self.clock,
             facts=self.facts.asked(self.plan),
@@ -65,7 +65,7 @@ class Work:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
         known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        session = restored(Program(self.plan), data, late=late, limits=self.settings.limits, **known)
+        session = restored(Compiled(self.plan), data, Session, late=late, limits=self.settings.limits, **known)
         session.circuit.learns = False
         return session
 

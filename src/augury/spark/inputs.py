@@ -17,7 +17,8 @@ from augury.algebra.graph_queries import stream_type
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate
 from augury.algebra.rule_terms import makes_windows
 from augury.compiled import Compiled
-from augury.core.clock import MAX_TIME, MIN_TIME, Clock, number_of
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Clock, number_of
 from augury.core.errors import DataError, RunError, misspelt, nearest
 from augury.core.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 from augury.settings import Settings, choose_clock

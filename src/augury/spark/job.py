@@ -16,6 +16,7 @@ from augury.algebra.plan import Plan
 from augury.compiled import check_clock
 from augury.core.clock import Clock
 from augury.core.model import Event
+from augury.core.standing import Counts
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.settings import Task
@@ -90,6 +91,7 @@ class SparkJob(FileRun):
     ) -> None:
         super().__init__(spark, task, execution or Execution())
         self.empty = False  # whether nothing was detected and written
+        self.counts: Counts | None = None  # what became of all rows, where wrong ones are skipped
         with user_errors(self.places):
             self.detections = Detections(self.pipeline, until)
 
@@ -135,6 +137,7 @@ class SparkJob(FileRun):
                     for r in wrong.where(there).limit(_LISTED).collect()
                 ]
             self.skipped.problems += found
+        self.counts = self.pipeline.counts
 
     @property
     def unknown(self) -> dict[str, int]:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from augury.algebra.plan import Plan, Predicate
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.errors import DataError
+from augury.core.limits import LINE as LONGEST_LINE
 from augury.core.model import Iri, Value
 from augury.engine.decoding import tagged
 from augury.sources import FORMATS, Batch, EventHeading, EventTypes, History, Reader, Skipped, SourceFile
@@ -62,8 +63,10 @@ class Split:
 
     live = True  # what is read at once is a block
 
-    def __init__(self, path: str, start: int, given: Iterator[pa.Array], header: Header | None) -> None:
-        self.path, self.start, self.given = path, start, given
+    def __init__(
+        self, path: str, start: int, given: Iterator[pa.Array], header: Header | None, longest_line: int = LONGEST_LINE
+    ) -> None:
+        self.path, self.start, self.given, self.longest_line = path, start, given, longest_line
         self.ahead = header.line if header is not None and (start or not header.written) else b""
         self.quotes = 0
         self.recent: list[tuple[int, pa.Array]] = [(2 if self.ahead else 1, pa.array([], pa.binary()))]
@@ -134,6 +137,7 @@ class LineReader:
     strict: bool = False
     header: Header | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    longest_line: int = LONGEST_LINE  # bytes
 
     @cached_property
     def known(self) -> EventTypes:
@@ -154,7 +158,7 @@ class LineReader:
 
     def splits(self, given: Iterator[pa.RecordBatch]) -> Iterator[Split]:
         for (path, start), runs in groupby(_runs(given), itemgetter(0)):
-            yield Split(path, start, (lines for _, lines in runs), self.header)
+            yield Split(path, start, (lines for _, lines in runs), self.header, self.longest_line)
 
     def chunks(self, split: Split) -> Iterator[LineChunk]:
         problems = _Problems()

@@ -20,6 +20,7 @@ from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock
 from augury.core.errors import RunError
 from augury.core.model import Fact
+from augury.core.standing import Counts
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.settings import Emit, Settings
@@ -284,6 +285,36 @@ class Pipeline:
             DataFrame.unionByName, [self.raw(s).select("type", "problem", "row", "path") for s in self.sources]
         )
         return rows.where(F.col("problem").isNotNull())
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What became of all rows of a history, which are read once more; of those with one id the first one counts."""
+        blank = F.lit(None).cast("string")
+        sources = [self.raw(source) for source in self.sources if source.tells_time]
+        rows = reduce(DataFrame.unionByName, sources).select(
+            F.col("problem").isNotNull().alias("wrong"),
+            (F.col("id") if self.ids else blank).alias("id"),
+            (F.col("revoke") if self.ops else F.lit(False)).alias("revoke"),
+            F.xxhash64("type", *([] if self.points else ["start"]), "end", *self.layout.columns).alias("content"),
+        )
+        total = rows.agg(F.count(F.lit(1)).alias("rows"), F.count_if("wrong").alias("wrong")).first()
+        assert total is not None, "a total is one row"
+        repeated, rejected = self._again(rows.where(~F.col("wrong") & F.col("id").isNotNull())) if self.ids else (0, 0)
+        accepted = total["rows"] - total["wrong"] - repeated - rejected
+        return Counts(total["rows"], accepted, repeated, 0, rejected, total["wrong"])
+
+    def _again(self, rows: DataFrame) -> tuple[int, int]:
+        """How many rows with an id are like the first one with it, and how many are others."""
+        content = F.when(~F.col("revoke"), F.col("content")).alias("content")
+        placed = rows.select("id", "revoke", content, F.monotonically_increasing_id().alias("place"))
+        alike = placed.groupBy("id", "revoke", "content").agg(
+            F.count(F.lit(1)).alias("count"), F.min("place").alias("place")
+        )
+        each = alike.groupBy("id", "revoke").agg(F.min_by("count", "place").alias("same"), F.sum("count").alias("all"))
+        found = each.agg(F.sum(F.col("same") - 1).alias("same"), F.sum(F.col("all") - F.col("same")).alias("others"))
+        row = found.first()
+        assert row is not None, "a total is one row"
+        return row["same"] or 0, row["others"] or 0
 
     @cached_property
     def unknown(self) -> DataFrame:

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
-from augury.compiled import Compiled
-from augury.core.errors import RunError, SnapshotError, Span
+from augury.algebra.plan import Predicate
+from augury.core.errors import RunError, SnapshotError
 from augury.engine.changes import Changes
 from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
 from augury.engine.session import Session
-from augury.language.rules.show import Printer
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
 LEAST = 1 << 20  # bytes of log that are not worth a snapshot
@@ -77,6 +76,7 @@ class CachedSession:
     late: list[Any] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: int = 0
+    repeats: Counter[Predicate | None] = field(default_factory=Counter)
     fingerprint: dict[str, Any] = field(default_factory=dict)  # of what it runs
 
 
@@ -147,7 +147,7 @@ class Bucket:
         head, late = self.head, list[Any]()
         snapshot = b"".join(self._kept(-1 - n) for n in range(head.pieces)) if head.pieces else None
         cached = CachedSession(self.host.session(late, snapshot), "", head.first, late, fingerprint=self.fingerprint)
-        _know(cached)
+        know(cached)
         for n in range(head.first, head.steps):
             self._replay(cached, self._entry(n)[2])
         cached.token, cached.steps = head.token, head.steps
@@ -156,7 +156,7 @@ class Bucket:
     def _replay(self, cached: CachedSession, step: BucketStep) -> None:
         self.host.feed(cached.session, step)
         cached.late.clear()
-        _know(cached)
+        know(cached)
 
     def _entry(self, n: int) -> tuple[str, str, BucketStep]:
         try:
@@ -238,9 +238,10 @@ def _trim() -> None:
         rows -= cached.session.circuit.tables.rows
 
 
-def _know(cached: CachedSession) -> None:
+def know(cached: CachedSession) -> None:
     """What the session has reported is no news."""
-    cached.errors, cached.rejected = dict(cached.session.errors), len(cached.session.rejected)
+    session = cached.session
+    cached.errors, cached.rejected, cached.repeats = dict(session.errors), len(session.rejected), session.repeats.copy()
 
 
 @contextmanager
@@ -290,13 +291,6 @@ def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:
         "the checkpoint is of another program: " + "; ".join(differences(old, new)),
         hint="start with a new checkpoint directory, or run the program that it was made with",
     )
-
-
-def written_rules(program: Compiled, labels: Mapping[Span | None, str]) -> dict[str, str]:
-    """Some rules as they are written in a program, by their labels."""
-    printer = Printer(explicit=True, width=10_000)
-    statements = (statement for module in program.modules for statement in module.statements)
-    return {labels[s.span]: printer.statement(s) for s in statements if s.span in labels}
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,23 +23,25 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, one_stage, stages
+from augury.compiled import Compiled
 from augury.core.errors import RunError
 from augury.core.model import Event
 from augury.engine.changes import Changes
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
-from augury.program import Program
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
 from augury.spark.packages import bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
-from augury.spark.state import Bucket, BucketStep, CachedSession, written_rules
+from augury.spark.state import Bucket, BucketStep, CachedSession, know
 
-LATE, REJECTED = -2, -3  # codes of rows that tell of events that came too late, or whose id names another event
+# Codes of rows that tell of events that came too late, whose id names another event, or how many are known already.
+LATE, REJECTED, REPEATED = -2, -3, -4
 SHIFT = 1 << 41  # milliseconds that ticks are ahead of the epoch, where Spark's watermark begins
 _TIME = "augury_event_time"
 _FEW = 100_000  # facts that are compared one by one
@@ -85,7 +88,7 @@ class DetectionStream(Outputs):
         if pipeline.longest is not None:
             return []
         settings = Settings(emit=self.emit, retention=pipeline.retention)
-        session = Session(Program(pipeline.plan), settings, clock=pipeline.clock)
+        session = Session(Compiled(pipeline.plan), settings, clock=pipeline.clock)
         session.circuit.learns = False
         bounded = {label for label, found in all_properties(pipeline.plan).items() if found.horizon is not None}
         return [rule for rule in remembers(session.circuit) if rule in bounded]
@@ -121,6 +124,14 @@ class DetectionStream(Outputs):
     @property
     def errors(self) -> DataFrame:
         return self.pipeline.errors(self.mixed(self.pipeline.plan.outputs))
+
+    @staticmethod
+    def check_checkpoint(folder: str | Path) -> None:
+        """Raises SnapshotError where a file of a local checkpoint that a restart needs is damaged or missing.
+
+        `start()` is Spark's own, and so is what it says of such a file: call this before it.
+        """
+        check_spark_files(Path(folder))
 
     # Stages
 
@@ -222,7 +233,7 @@ class DetectionStream(Outputs):
         """Of what the state of a stage is one: a checkpoint is gone on with where it is the same."""
         pipeline = self.pipeline
         return {
-            "rules": written_rules(pipeline.program, {rule.span: rule.label for rule in stage.rules}),
+            "rules": pipeline.program.written_rules({rule.span: rule.label for rule in stage.rules}),
             "stage": stage.number,
             "buckets": self.buckets,
             "emission": self.emit,
@@ -294,7 +305,11 @@ class Processor(StatefulProcessor):
         changes = bucket.step(step)
         # What goes to all buckets is reported by one of them; events as such are reported as what they are.
         silent = self.silent | {INPUT} | (self.everywhere if int(key[0]) else set())
-        records = [*host.answers(self.work, bucket.cached.session, changes), *self._notices(bucket.cached, silent)]
+        first = self.fingerprint["stage"] == 1 and not int(key[0])  # revocations go to all buckets of all stages
+        records = [
+            *host.answers(self.work, bucket.cached.session, changes),
+            *self._notices(bucket.cached, silent, revocations=first),
+        ]
         timer = self._timer(bucket, fired, watermark)
         if payloads or records or not bucket.head.steps:
             bucket.save(step, timer)
@@ -336,8 +351,10 @@ class Processor(StatefulProcessor):
             return due
         return held
 
-    def _notices(self, cached: CachedSession, silent: frozenset[Predicate]) -> Iterator[pa.RecordBatch]:
-        """What came too late, what was refused and what could not be computed, as rows of their own."""
+    def _notices(
+        self, cached: CachedSession, silent: frozenset[Predicate], revocations: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """What came too late, was repeated or refused, and what could not be computed, as rows of their own."""
         session = cached.session
         rows: list[host.Notice] = []
         for item in cached.late:
@@ -347,12 +364,20 @@ class Processor(StatefulProcessor):
                 name, arity = self.work.plan.aliases.get(type, type)
                 rows.append((LATE, None, None, self._json(replace(item, type=name, args=item.args[:arity]))))
         cached.late.clear()
-        rows += [(REJECTED, None, None, self._json(event)) for event, _ in session.rejected[cached.rejected :]]
+        rejected = (
+            event for event, _ in session.rejected[cached.rejected :] if (event.type, len(event.args)) not in silent
+        )
+        rows += [(REJECTED, None, None, self._json(event)) for event in rejected]
+        heard = {
+            t for t in session.repeats if (revocations if t is None else t not in silent | self.work.plan.given.keys())
+        }
+        repeated = sum(session.repeats[type] - cached.repeats[type] for type in heard)
+        rows += [(REPEATED, repeated, None, "")] if repeated else []
         for (rule, message), count in session.errors.items():
             new = count - cached.errors.get((rule, message), 0)
             if new:
                 rows.append((host.ERROR, new, rule, message))
-        cached.rejected, cached.errors = len(session.rejected), dict(session.errors)
+        know(cached)
         yield from self.work.notices(rows)
 
     def _json(self, event: Event) -> str:

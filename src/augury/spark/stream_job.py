@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.core.clock import read_timestamp, show_duration, show_timestamp
 from augury.core.errors import AuguryError, DataError, RunError, visible
+from augury.core.standing import Counts
 from augury.settings import Emit
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
@@ -29,7 +30,7 @@ from augury.spark.job import FileRun, fetched
 from augury.spark.outbox import Outbox, Write
 from augury.spark.pipeline import Execution
 from augury.spark.spool import MAKE_ROOM, Spool
-from augury.spark.stream import LATE, REJECTED, SHIFT, DetectionStream, late_rows
+from augury.spark.stream import LATE, REJECTED, REPEATED, SHIFT, DetectionStream, late_rows
 
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
@@ -42,6 +43,7 @@ class Tally:
 
     detections: int = 0
     late: int = 0
+    repeated: int = 0  # known already, as they are
     rejected: int = 0  # their id names another event
     received: int = 0  # rows, also those that are malformed
     read: int = 0
@@ -55,11 +57,10 @@ class Tally:
     state_bytes: int = 0
 
     @property
-    def counts(self) -> str:
-        """What became of all rows; events that are known already are among those that are accepted."""
-        accepted = self.received - self.late - self.rejected - self.skipped
-        others = f"{self.late:,} late, {self.rejected:,} rejected, {self.skipped:,} malformed"
-        return f"{self.received:,} received: {accepted:,} accepted, {others}"
+    def counts(self) -> Counts:
+        """What became of all rows. Those that no rule can use are accepted, whatever their id."""
+        accepted = self.received - self.repeated - self.late - self.rejected - self.skipped
+        return Counts(self.received, accepted, self.repeated, self.late, self.rejected, self.skipped)
 
     def __str__(self) -> str:
         waits = f", watermark {self.watermark}" if self.watermark else ""
@@ -189,7 +190,8 @@ class StreamJob(FileRun):
         rows = rows.persist()
         try:
             # All rows are computed, also those of a batch that is there already: that is what moves the state on.
-            counts = {row["type"]: row["count"] for row in rows.groupBy("type").count().collect()}
+            totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
+            counts = {row["type"]: row["sum"] if row["type"] == REPEATED else row["count"] for row in totals}
             found = sum(n for code, n in counts.items() if code >= 0)
             late, rejected = counts.get(LATE, 0), counts.get(REJECTED, 0)
             parts = self._answers(rows.where(F.col("type") >= 0), found) if found else {}
@@ -206,6 +208,7 @@ class StreamJob(FileRun):
             self.tally.detections += found
             self.tally.late += late
             self.tally.rejected += rejected
+            self.tally.repeated += counts.get(REPEATED, 0)
         finally:
             rows.unpersist()
 

@@ -124,13 +124,19 @@ class TextFiles:
     first: object
     strict: bool = False
     lasting: bool = True  # whether events of a stream of JSON lines may last for a time
+    longest_line: int = LONGEST_LINE  # bytes
 
     def sample(self, of_rows: bool = False) -> object:
         return None if self.first is NO_TIME else self.first
 
     def sources(self, clock: Clock) -> list[EventFrame]:
         """The events as columns of the kinds of the layout."""
-        readers = [LineReader(self.plan, self.source, self.form, clock, self.strict, t.header) for t in self.tables]
+        readers = [
+            LineReader(
+                self.plan, self.source, self.form, clock, self.strict, table.header, longest_line=self.longest_line
+            )
+            for table in self.tables
+        ]
         if self.tables[0].lines.isStreaming:
             return [self._stream(self.tables[0], readers[0])]
         passed = [summarised(table.lines, reader) for table, reader in zip(self.tables, readers, strict=True)]

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.core.arrays import Array, RowIds
 from augury.core.model import MAX_INT, MIN_INT, Value
 from augury.storage.unique import unique_inverse
 
-Array: TypeAlias = Any  # a NumPy array
 Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list where there are few
 
 
@@ -71,7 +71,7 @@ class Coded:
         return Coded, (self.values, self.index)
 
 
-def distinct(rows: Array, n: int) -> tuple[Array, Array]:
+def distinct(rows: RowIds, n: int) -> tuple[Array, Array]:
     """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
     if n > 16 * len(rows) + 64:
         return unique_inverse(rows)
@@ -166,6 +166,6 @@ def _joined_texts(columns: Sequence[Coded], arrays: Sequence[TextArray]) -> Code
     return Coded(TextArray(concat_arrays([one.array.cast(large_string()) for one in arrays]), read), index)
 
 
-def some(column: Column, rows: Array) -> Column:
+def some(column: Column, rows: RowIds) -> Column:
     """Some rows of a column, be it an array, coded or a list."""
     return [column[i] for i in rows.tolist()] if isinstance(column, list) else column[rows]

@@ -33,12 +33,13 @@ from augury.algebra.relations import RELATIONS, RELATIVE
 from augury.algebra.scalar import COMPARISONS, RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
 from augury.algebra.window_lengths import measure, time_points
+from augury.core.arrays import Array, Codes, Times
+from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import DataError, RunError
-from augury.core.jit import Array
 from augury.core.model import Value, from_json
 from augury.storage.dictionary import OPEN, Dictionary, exact
-from augury.storage.frame import LONGEST, Frame, joined_frames
+from augury.storage.frame import Frame, joined_frames
 from augury.storage.rows import firsts
 from augury.storage.unique import unique, unique_inverse
 
@@ -213,7 +214,7 @@ class Context:
         at = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
         new = (at[first] + back * length, at[second] + forth * length)
-        near = (new[0] > -LONGEST) & (new[1] < LONGEST)
+        near = (new[0] > -TIME_LIMIT) & (new[1] < TIME_LIMIT)
         for _ in range(int(np.count_nonzero(~near))):
             self.report(self.scalars.rule, "a time beyond 60 bits", {})
         frame = replace(frame, labels={**frame.labels, condition.label: new})
@@ -237,7 +238,7 @@ class Context:
                 time_points(window, self.dictionary.decode(int(codes[i])), int(ends[i]), clock)
             except RowError as error:
                 self.report(self.scalars.rule, str(error), self.binding(frame, i))
-        return np.clip(lengths, 0, 2 * LONGEST), ok & fits
+        return np.clip(lengths, 0, 2 * TIME_LIMIT), ok & fits
 
     def _measure(self, window: Relative, code: int) -> int | None:
         """A length or time in time points; None where it is none, or farther than any window reaches."""
@@ -245,7 +246,7 @@ class Context:
             points = measure(window, self.dictionary.decode(code), self.scalars.clock)
         except RowError:
             return None
-        return min(max(points, -2 * LONGEST), 2 * LONGEST)
+        return min(max(points, -2 * TIME_LIMIT), 2 * TIME_LIMIT)
 
     def _previous(self, condition: Relative, frame: Frame) -> Frame:
         """The window before each window by the clock."""
@@ -288,7 +289,8 @@ class Context:
             tests = [t for a in expr.args if (t := self._truth(a, frame)) is not None]
             if len(tests) < len(expr.args):
                 return None
-            return (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+            truth: Array = (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
+            return truth
         found = self._coded(expr, frame)
         if found is None:
             found = self._vectorised(expr, frame)
@@ -304,7 +306,8 @@ class Context:
                 return None
             dictionary = self.dictionary
             same = dictionary.canonical(x) == dictionary.canonical(y)
-            return (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
+            truth: Array = (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
+            return truth
         one, other = self.vector(left, frame), self.vector(right, frame)
         pair = self._alike(one, other)
         if pair is None:
@@ -362,7 +365,7 @@ class Context:
             self.durations = True
         return self.dictionary.encode(value)
 
-    def encode_times(self, times: Array, unit: str) -> Array:
+    def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
         self.durations = self.durations or unit == "d"
         return self.dictionary.encode_times(times, unit)
@@ -482,7 +485,7 @@ class Context:
                 return None if codes is None else self.dictionary.times(codes)
             case Const():
                 value = expr.value
-                if type(value) in (int, float) and abs(value) < LONGEST:  # type: ignore[arg-type]
+                if type(value) in (int, float) and abs(value) < TIME_LIMIT:  # type: ignore[arg-type]
                     return ("n", np.full(len(frame), value))
                 if isinstance(value, Duration | Timestamp):
                     return ("d" if isinstance(value, Duration) else "t", np.full(len(frame), value.us))

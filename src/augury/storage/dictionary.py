@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from augury.core.arrays import Array, Codes, Floats, Hashes, Integers, Mask, Times
 from augury.core.clock import Duration, Timestamp
-from augury.core.jit import Array, Kernel
+from augury.core.jit import Kernel
 from augury.core.model import (
     FLOAT_SEED,
     GOLDEN,
@@ -165,11 +166,11 @@ class Dictionary:
             return float(self.numbers[n]) if self.kind[n] == _FLOAT else self.values[n]
         return float(code >> 2) if code & 2 else int(code >> 2)
 
-    def encode_all(self, values: Iterable[Value]) -> Array:
+    def encode_all(self, values: Iterable[Value]) -> Codes:
         encode = self.encode
         return np.array([encode(v) for v in values], np.int64)
 
-    def encode_times(self, times: Array, unit: str) -> Array:
+    def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
         make, places = (Timestamp, self._timestamps) if unit == "t" else (Duration, self._durations)
         different, place = unique_inverse(times)
@@ -180,7 +181,7 @@ class Dictionary:
         ]
         return (2 * np.array(numbers, np.int64) + 1)[place]
 
-    def times(self, codes: Array) -> tuple[str, Array] | None:
+    def times(self, codes: Codes) -> tuple[str, Array] | None:
         """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
         if not len(codes) or not (codes & 1).all() or type(self.values.get(int(codes[0]) >> 1)) not in _UNITS:
             return None
@@ -207,7 +208,7 @@ class Dictionary:
         found = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
         return np.where(found < 0, 0, 2 * found + 1)
 
-    def encode_column(self, column: Array) -> Array:
+    def encode_column(self, column: Array) -> Codes:
         """The codes of a column: an array of integers, floats (NaN is null) or objects."""
         kind = column.dtype.kind
         if kind in "iu" and len(column) and int(column.min()) > -_WHOLE and int(column.max()) < _WHOLE:
@@ -256,7 +257,7 @@ class Dictionary:
 
     # What vectorised expressions need
 
-    def numeric(self, codes: Array) -> Array | None:
+    def numeric(self, codes: Codes) -> Array | None:
         """Codes as numbers, of int64 or float64, where all are of one kind; else None."""
         odd = codes & 1
         if not odd.any():
@@ -269,7 +270,8 @@ class Dictionary:
         if not (self.kind[ids[inside]] == _FLOAT).all():
             return None
         if inside.all():
-            return self.numbers[ids]
+            numbers: Floats = self.numbers[ids]
+            return numbers
         rest = codes[~inside]
         if not (rest & 2).all() or not exact(rest >> 2):
             return None
@@ -277,7 +279,7 @@ class Dictionary:
         values[inside], values[~inside] = self.numbers[ids[inside]], rest >> 2
         return values
 
-    def canonical(self, codes: Array) -> Array:
+    def canonical(self, codes: Codes) -> Codes:
         odd = (codes & 1).astype(bool)
         if not odd.any():
             return codes & -3
@@ -285,11 +287,12 @@ class Dictionary:
         result[odd] = self.canon[codes[odd] >> 1]
         return result
 
-    def is_float(self, numbers: Array) -> Array:
+    def is_float(self, numbers: Integers) -> Mask:
         """Which of the values of these numbers are floats that are not whole."""
-        return self.kind[numbers] == _FLOAT
+        is_float: Array = self.kind[numbers] == _FLOAT
+        return is_float
 
-    def is_null(self, codes: Array) -> Array:
+    def is_null(self, codes: Codes) -> Mask:
         """Whether each is null or has null inside."""
         odd = (codes & 1).astype(bool)
         result = np.zeros(len(codes), bool)
@@ -299,7 +302,7 @@ class Dictionary:
 
     # What ids are made of
 
-    def hashes(self, codes: Array) -> Array:
+    def hashes(self, codes: Codes) -> Hashes:
         """`value_hash` of the values behind codes."""
         found = mixed(np.uint64(INT_SEED), (codes >> 2).view(np.uint64))
         odd = np.flatnonzero(codes & 1)
@@ -313,7 +316,7 @@ class Dictionary:
                 found[odd[floats]] = mixed(np.uint64(FLOAT_SEED), self.numbers[numbers[floats]].view(np.uint64))
         return found
 
-    def spellings(self, codes: Array) -> Array:
+    def spellings(self, codes: Codes) -> Array:
         """`spelling` of the values behind codes."""
         found = ((codes >> 1) & 1).view(np.uint64)
         odd = np.flatnonzero(codes & 1)
@@ -323,7 +326,7 @@ class Dictionary:
             found[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._value_hashes(1, numbers)
         return found
 
-    def _value_hashes(self, what: int, numbers: Array) -> Array:
+    def _value_hashes(self, what: int, numbers: Integers) -> Hashes:
         """Hashes or spellings of values of the dictionary, floats aside."""
         lo, hi = self._hashed, self.n
         if lo < hi:
@@ -334,7 +337,8 @@ class Dictionary:
             for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
                 self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
             self._hashed = hi
-        return self._hashes[what, numbers]
+        hashes: Hashes = self._hashes[what, numbers]
+        return hashes
 
     @property
     def bytes(self) -> int:
@@ -403,7 +407,7 @@ class Dictionary:
         return found if found.values.keys() == values.keys() else None  # each has a number of its own
 
     @staticmethod
-    def of(kinds: Array, numbers: Array, values: dict[int, Value]) -> Dictionary:
+    def of(kinds: Array, numbers: Floats, values: dict[int, Value]) -> Dictionary:
         """A dictionary whose values have these numbers: where floats stand, these, and all other values."""
         new = Dictionary()
         new._room(len(kinds))
@@ -459,22 +463,22 @@ def exact(values: Array) -> bool:
 _CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
 
 
-def mixed(h: Array, more: Array) -> Array:
+def mixed(h: Array | np.uint64, more: Array) -> Array:
     """`model.mix` of columns."""
     if Kernel.compiled:
-        found = np.full(len(more), h) if h.ndim == 0 else h.copy()
+        found: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
         mix(found, more, _CONSTANTS)
         return found
-    h = (h ^ more) + np.uint64(GOLDEN)
-    h ^= h >> np.uint64(30)
-    h *= np.uint64(MIX_1)
-    h ^= h >> np.uint64(27)
-    h *= np.uint64(MIX_2)
-    h ^= h >> np.uint64(31)
-    return h
+    hashes: Hashes = (h ^ more) + np.uint64(GOLDEN)
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(MIX_1)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(MIX_2)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
 
 
-def content_hashes(type: str, args: Sequence[Array], start: Array, end: Array) -> Array:
+def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -> Hashes:
     """The ids of events as numbers: of contents whose arguments have these hashes."""
     h = np.full(len(start), content_seed(type, len(args)), np.uint64)
     for one in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):

@@ -2,9 +2,5 @@
 
 from __future__ import annotations
 
-from augury.planner.implied_bounds import END, START
-
-LEFT, RIGHT, RANK = 2, 3, 4
+START, END, LEFT, RIGHT, RANK = 0, 1, 2, 3, 4
 FIELDS = 5  # the first field of variables and labels
-
-__all__ = ["END", "FIELDS", "LEFT", "RANK", "RIGHT", "START"]

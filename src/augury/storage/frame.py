@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from augury.core.clock import FARTHEST
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask, RowIds, Times
 from augury.storage.dictionary import OPEN
 from augury.storage.table import END, LEFT, RANK, RIGHT, START, Table
-
-LONGEST = FARTHEST
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,8 @@ class Needs:
 class Frame:
     """Some rows. `left` and `right` are the rows that they were made of."""
 
-    start: Array
-    end: Array
+    start: Times
+    end: Times
     left: Array
     right: Array
     rank: Array
@@ -54,7 +51,7 @@ class Frame:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, rows: Array) -> Frame:
+    def take(self, rows: RowIds) -> Frame:
         return Frame(
             self.start[rows],
             self.end[rows],
@@ -65,7 +62,7 @@ class Frame:
             {name: (s[rows], e[rows]) for name, (s, e) in self.labels.items()},
         )
 
-    def where(self, mask: Array) -> Frame:
+    def where(self, mask: Mask) -> Frame:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def cover(self, labels: Iterable[str]) -> tuple[Array, Array]:
@@ -80,7 +77,7 @@ class Frame:
         return Frame(**{**self.__dict__, "right": np.arange(len(self), dtype=np.int64)})
 
 
-def frame_of(view: View, rows: Array) -> Frame:
+def frame_of(view: View, rows: RowIds) -> Frame:
     """Rows of a table as a frame in which each is made of itself."""
     data = view.table.data
     return Frame(

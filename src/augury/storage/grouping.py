@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Mask
 
 _MANY = 1 << 12
 
@@ -14,7 +14,7 @@ _MANY = 1 << 12
 class Slices:
     """Groups of members that stand one after the other: where each starts, and how many it has."""
 
-    def __init__(self, counts: Array) -> None:
+    def __init__(self, counts: Integers) -> None:
         self.counts = counts
         self.starts = np.cumsum(counts) - counts
 
@@ -36,7 +36,7 @@ class Slices:
         """The groups that have members."""
         return np.flatnonzero(self.counts)
 
-    def where(self, keep: Array) -> Slices:
+    def where(self, keep: Mask) -> Slices:
         """The same groups with some of their members."""
         if keep.all():
             return self
@@ -48,14 +48,14 @@ class Slices:
         return spread(self.starts[groups], self.counts[groups])
 
 
-def spread(starts: Array, counts: Array) -> Array:
+def spread(starts: Integers, counts: Integers) -> Array:
     """The numbers from each start on, so many as are counted there."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - counts), counts) + np.arange(total)
 
 
-def ascending(numbers: Array) -> Array:
+def ascending(numbers: Integers) -> Array:
     """The order of numbers, none of them below zero; equal ones stay as they stand. Of two bytes at a time it is soonest found."""
     if len(numbers) < _MANY or int(numbers.max()) >= 2**32:
         return np.argsort(numbers, kind="stable")

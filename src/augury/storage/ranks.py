@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes, RowIds
 from augury.core.model import Value, order_key
 from augury.storage.dictionary import Dictionary, exact
 from augury.storage.unique import unique_inverse
@@ -19,7 +19,7 @@ class Ordering:
     """
 
     def __init__(self, first: Array) -> None:
-        self.rows: Array = np.argsort(first, kind="stable")
+        self.rows: RowIds = np.argsort(first, kind="stable")
         values = first[self.rows]
         self._new = np.ones(len(first), bool)  # whether a row differs from the one before it
         self._new[1:] = values[1:] != values[:-1]
@@ -48,7 +48,7 @@ class Ordering:
         return ranks
 
 
-def code_ranks(dictionary: Dictionary, codes: Array) -> Array:
+def code_ranks(dictionary: Dictionary, codes: Codes) -> Array:
     """Integers that order as the values behind codes do in the order of terms; equal values have equal ones.
 
     Whole numbers are their own rank, floats keep their order as bits; other values are compared once each.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowData, RowIds
 from augury.storage.dictionary import Dictionary
 from augury.storage.guard import check_memory
 from augury.storage.kernels import tabling as k
@@ -52,11 +52,11 @@ class Rows:
         self.data, self.alive = np.ascontiguousarray(self.data[:, : self.n]), self.alive[: self.n].copy()
         self.chains.clear()
 
-    def kill(self, rows: Array) -> None:
+    def kill(self, rows: RowIds) -> None:
         self.dead += int(self.alive[rows].sum())
         self.alive[rows] = 0
 
-    def standing(self) -> Array:
+    def standing(self) -> RowIds:
         return np.flatnonzero(self.alive[: self.n])
 
     def cut(self, n: int, dead: int) -> None:
@@ -70,7 +70,7 @@ class Rows:
         chains = sum(int(one.buckets.nbytes + one.after.nbytes) for one in self.chains.values())
         return int(self.data.nbytes + self.alive.nbytes) + chains
 
-    def recode(self, words: Dictionary, data: Array) -> None:
+    def recode(self, words: Dictionary, data: RowData) -> None:
         """Takes over codes of another dictionary."""
         self.chains = {}
         self.words, self.data = words, data
@@ -170,7 +170,7 @@ class Distinct(Rows):
         self.buckets = _NO_BUCKETS  # the next rows make them anew
         super().cut(n, dead)
 
-    def recode(self, words: Dictionary, data: Array) -> None:
+    def recode(self, words: Dictionary, data: RowData) -> None:
         self.buckets = _NO_BUCKETS
         super().recode(words, data)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds
 from augury.storage.kernels.ranges import (
     FIRST,
     ROOM,
@@ -33,7 +33,7 @@ class RangeSummary:
     same times, `alike` the same of the rows with the greatest values; `cut` whether one just outside has those of the first.
     """
 
-    counts: Array
+    counts: Integers
     edges: Array
     shared: Array
     sums: Array
@@ -63,7 +63,7 @@ class RunningTotals:
         self.tree = np.empty((self.orders, 16), np.int32)
         self.values = np.empty((self.sums + self.orders, 16), np.int64)
 
-    def add(self, rows: Array, values: Array) -> None:
+    def add(self, rows: RowIds, values: Array) -> None:
         """Takes in rows of the table, with a column of values for each."""
         data = self.index.table.data
         if not len(rows):
@@ -85,7 +85,7 @@ class RunningTotals:
             some = some[np.argsort(group[some], kind="stable")]
             self.touched += merge_rows(rows[some], group[some], *at)
 
-    def remove(self, rows: Array) -> None:
+    def remove(self, rows: RowIds) -> None:
         """Takes dead rows out."""
         table = self.index.table
         group = self._groups(rows, table, self.index.fields)
@@ -95,7 +95,7 @@ class RunningTotals:
             self.running, self.tree,
         )  # fmt: skip
 
-    def within(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> RangeSummary:
+    def within(self, rows: RowIds, table: Table, keys: Array, low: int, high: int, most: int = 0) -> RangeSummary:
         """What lies between two fields of rows of another table, with the keys that these have; with `most`, the last so many."""
         count, group = len(rows), self._groups(rows, table, keys)
         counts, edges, cut = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty(count, np.uint8)
@@ -110,7 +110,7 @@ class RunningTotals:
             alike[number] = self._shared(one, 1, edges[1]) | self._shared(one, -1, edges[0])
         return RangeSummary(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
 
-    def tied(self, rows: Array) -> tuple[Array, Array]:
+    def tied(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows of the key of each row that have its times, one row after the other, and how many there are."""
         table = self.index.table
         start, end = table.data[START], table.data[END]
@@ -124,7 +124,7 @@ class RunningTotals:
             found.append(some[start[some] == start[row]])
         return np.concatenate([np.empty(0, np.int64), *found]), np.array([len(some) for some in found], np.int64)
 
-    def inside(self, rows: Array, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Array:
+    def inside(self, rows: RowIds, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Array:
         """The rows that end in one of the windows, in any order."""
         steps = np.zeros(self.used + 1, np.int64)
         group = self._groups(rows, table, keys)
@@ -140,9 +140,10 @@ class RunningTotals:
         there = np.where(edge == limit, here, here + step)
         one, other = self.slots[here], self.slots[there]
         same = (self.ends[here] == self.ends[there]) & (data[START, one] == data[START, other])
-        return same & (here != there)
+        differ: Array = same & (here != there)
+        return differ
 
-    def _groups(self, rows: Array, table: Table, keys: Array) -> Array:
+    def _groups(self, rows: RowIds, table: Table, keys: Array) -> Array:
         index, found = self.index, np.empty(len(rows), np.int64)
         index.extend()
         if index.count == 0:
@@ -159,7 +160,7 @@ class RunningTotals:
             self.spans = larger
         return found
 
-    def _keep_values(self, rows: Array, values: Array) -> None:
+    def _keep_values(self, rows: RowIds, values: Array) -> None:
         most = int(rows.max()) + 1
         if most > self.values.shape[1]:
             self.values = grown(self.values, max(len(self.index.table.alive), most), self.values.shape[1])

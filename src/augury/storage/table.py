@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augury.core.jit import Array
-from augury.planner.implied_bounds import FAR
+from augury.core.arrays import Array, Integers, RowIds
+from augury.core.bounds import FAR
 from augury.storage.dictionary import Dictionary
 from augury.storage.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.guard import Guard, check_memory
@@ -52,7 +52,7 @@ class TableObserver(Protocol):
 
     def wake(self) -> None: ...
 
-    def lose(self, port: int, rows: Array) -> None: ...
+    def lose(self, port: int, rows: RowIds) -> None: ...
 
 
 class Table:
@@ -142,12 +142,12 @@ class Table:
             if not reader.scheduled:
                 reader.wake()
 
-    def kill(self, rows: Array) -> None:
+    def kill(self, rows: RowIds) -> None:
         """Rows that stand no longer."""
         self.alive[rows] = 0
         self.gone(rows)
 
-    def gone(self, rows: Array) -> None:
+    def gone(self, rows: RowIds) -> None:
         """Says that rows have been marked as dead."""
         if len(rows) == 0:
             return
@@ -161,7 +161,7 @@ class Table:
         """Which of its rows stand."""
         return self.alive[: self.n].astype(bool)
 
-    def standing(self) -> Array:
+    def standing(self) -> RowIds:
         """The rows that stand."""
         return np.flatnonzero(self.alive[: self.n])
 
@@ -169,7 +169,7 @@ class Table:
         """The least end of the rows that stand, of which there are some."""
         return int(self.data[END, : self.n][self.stands()].min())
 
-    def ending(self, lo: int, hi: int) -> Array:
+    def ending(self, lo: int, hi: int) -> RowIds:
         """The rows that stand and end from `lo` up to, not including, `hi`. Rows mostly come in order: few blocks do."""
         full = self.n // _BLOCK
         if len(self.latest) < full:
@@ -236,7 +236,7 @@ class Table:
             alive[: self.n] = self.alive[: self.n]
             self.data, self.alive = data, alive
 
-    def keep(self, rows: Array) -> Array:
+    def keep(self, rows: RowIds) -> Array:
         """Keeps just these rows, in their order; where each one went, -1 where it was dropped."""
         moved = np.full(self.n + 1, -1, np.int64)
         moved[rows] = np.arange(len(rows))
@@ -394,7 +394,7 @@ class Links:
         self.after[child] = self.heads[parent]
         self.heads[parent] = child
 
-    def standing(self, rows: Array) -> Array:
+    def standing(self, rows: RowIds) -> RowIds:
         """The rows made of some rows that stand."""
         self.extend()
         if len(self.room) < self.child.n:
@@ -435,7 +435,7 @@ def marked_buckets(count: int) -> Array:
     return np.full(1 << max(4, (2 * count - 1).bit_length()), EMPTY, np.int64)
 
 
-def too_full(buckets: Array, count: int) -> bool:
+def too_full(buckets: Integers, count: int) -> bool:
     """Whether searches in marked buckets would become long with so many entries."""
     return 3 * count > 2 * len(buckets)
 

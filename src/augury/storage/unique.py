@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask
 
 _DENSE = 16  # a table of flags is used where the range of numbers is at most so many times their count
 
@@ -50,7 +50,7 @@ def unique_counts(values: Array) -> tuple[Array, Array]:
     return distinct, counts
 
 
-def is_in(values: Array, among: Array | Sequence[int]) -> Array:
+def is_in(values: Array, among: Array | Sequence[int]) -> Mask:
     """Which of some integers occur among others."""
     values, among = np.asarray(values), np.asarray(among)
     if not len(values) or not len(among):
@@ -60,10 +60,11 @@ def is_in(values: Array, among: Array | Sequence[int]) -> Array:
         flags = np.zeros(high - low + 1, bool)
         flags[among - low] = True
         inside = (values >= low) & (values <= high)
-        return inside & flags[np.where(inside, values, low) - low]
+        flagged: Array = inside & flags[np.where(inside, values, low) - low]
+        return flagged
     sorted_numbers = np.sort(among)
     position = np.minimum(np.searchsorted(sorted_numbers, values), len(sorted_numbers) - 1)
-    mask: Array = sorted_numbers[position] == values
+    mask: Mask = sorted_numbers[position] == values
     return mask
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.windows import Windowed, least_open
 from augury.planner.implied_bounds import Back
 from augury.storage.frame import View, frame_of, store
@@ -106,7 +106,7 @@ class Absence(Windowed):
             self.watch(out.data[LEFT, fallen], pairs[0][found][first])
             out.kill(fallen)
 
-    def admit(self, rows: Array) -> None:
+    def admit(self, rows: RowIds) -> None:
         """New rows: those that nothing blocks stand."""
         stand = self.unblocked(rows)
         if len(stand):
@@ -115,7 +115,7 @@ class Absence(Windowed):
             self.longest = max(self.longest, int((high - low).max()))
             store(frame, self.out)
 
-    def watch(self, rows: Array, absent: Array) -> None:
+    def watch(self, rows: RowIds, absent: Array) -> None:
         if len(self.witness) < self.inputs[0].table.n:
             self.witness = grown(self.witness, 2 * self.inputs[0].table.n, len(self.witness), -1)
         self.witness[rows] = absent
@@ -123,7 +123,7 @@ class Absence(Windowed):
             for row, q in zip(rows.tolist(), absent.tolist(), strict=True):
                 self.watchers.setdefault(q, []).append(row)
 
-    def unblocked(self, rows: Array) -> Array:
+    def unblocked(self, rows: RowIds) -> Array:
         """The rows that nothing blocks; all others watch a witness. Rows look at few candidates first, then at more."""
         blocked, waiting = np.zeros(len(rows), bool), rows
         for most in (1,) if self.plain else (1 + len(self.not_looked_for), *_LOOKS):
@@ -140,7 +140,7 @@ class Absence(Windowed):
                 break
         return rows[~blocked]
 
-    def _blocking(self, rows: Array, most: int) -> Iterator[Array]:
+    def _blocking(self, rows: RowIds, most: int) -> Iterator[Array]:
         """Pairs of a row and what may lie in its window, of each row that many at most, the latest."""
         mine, absent = self.inputs
         at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, most)
@@ -152,7 +152,7 @@ class Absence(Windowed):
         at = END, START, self.longest, self.out.table.n, self.blocked_by
         return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *at)
 
-    def really(self, rows: Array, absent: Array) -> Array:
+    def really(self, rows: RowIds, absent: Array) -> Array:
         """Which of the pairs agree on all variables and meet the conditions on both."""
         if self.plain:
             return np.arange(len(rows))
@@ -163,12 +163,13 @@ class Absence(Windowed):
         self.circuit.context.name_events = None
         return unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
-    def _own(self, rows: Array, absent: Array, label: str) -> Array:
+    def _own(self, rows: RowIds, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
         circuit, (left, right) = self.circuit, self.inputs
         mine, others = circuit.label_rows(left, rows, label), circuit.part_rows(right.table, absent)
         if mine is not None and others is not None:
-            return (mine[1] == others[1]) & (mine[0] is others[0])
+            same: Array = (mine[1] == others[1]) & (mine[0] is others[0])
+            return same
         pairs = zip(rows.tolist(), absent.tolist(), strict=True)
         found = [(circuit.label_parts(left, row, label), circuit.parts(right.table, other)) for row, other in pairs]
         return np.array([bool(own) and own == other for own, other in found], bool)

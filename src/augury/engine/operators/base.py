@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from augury.algebra.nodes import Node
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
+from augury.core.bounds import TIME_LIMIT
 from augury.core.model import Event
 from augury.engine.saved import check_numbers, require
-from augury.storage.frame import LONGEST, Frame, View
+from augury.storage.frame import Frame, View
 from augury.storage.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Operator(ABC):
         if not self.scheduled:
             self.circuit.schedule(self)
 
-    def lose(self, port: int, rows: Array) -> None:
+    def lose(self, port: int, rows: RowIds) -> None:
         self.lost[port].append(rows)
         if not self.scheduled:
             self.circuit.schedule(self)
@@ -90,7 +91,7 @@ class Operator(ABC):
         lo, hi = lo[order], np.maximum.accumulate(hi[order])
         table, fields = self.inputs[port].table, self.asked_fields
         # No row sees facts later than it ends.
-        rows = table.ending(int(lo[0]), int(hi[-1]) if fields == (END,) else 2 * LONGEST)
+        rows = table.ending(int(lo[0]), int(hi[-1]) if fields == (END,) else 2 * TIME_LIMIT)
         rows = rows[rows < self.seen[port]]
         changed = np.zeros(len(rows), bool)
         for times in table.data[np.array(fields, np.int64)][:, rows]:
@@ -170,14 +171,14 @@ class Operator(ABC):
             found += self.circuit.parts(table, int(self.out.table.data[field, row]))
         return found
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         """The same for many rows, where each is made of one event: the table of these, and their rows."""
         parents = self.parents()
         if len(parents) != 1:
             return None
         return self.circuit.part_rows(parents[0][1], self.out.table.data[parents[0][0], rows])
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         """What many rows are made of, in groups that are made alike; rows in none of them are asked one by one."""
         given: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
         if not given:
@@ -239,7 +240,7 @@ class Operator(ABC):
             rows = self.out.table.data[field, : self.out.table.n][own]
             keep[id(parent)][rows[rows >= 0]] = True
 
-    def keeping(self, rows: Array) -> None:  # noqa: B027
+    def keeping(self, rows: RowIds) -> None:  # noqa: B027
         """A compaction is about to keep just these of its rows."""
 
     def moved(self, places: Mapping[int, Array]) -> None:

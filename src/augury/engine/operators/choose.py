@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, assert_never
 import numpy as np
 
 from augury.algebra.nodes import Condition, Policy
-from augury.core.jit import Array
+from augury.core.arrays import Array
+from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import JoinOperator, joined
 from augury.engine.operators.map import MapOperator
-from augury.planner.implied_bounds import FAR
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame, View, frame_of, store
 from augury.storage.table import END, LEFT, RIGHT, START, Table

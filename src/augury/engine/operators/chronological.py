@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
+from augury.core.bounds import FAR
 from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import Frame, store
 from augury.storage.table import END, LEFT, RIGHT, START
 
@@ -108,7 +108,7 @@ class Chronological(ChoosingJoin):
         codes = table.data[self.key_fields[side], row]
         return None if dictionary.is_null(codes).any() else tuple(dictionary.canonical(codes).tolist())
 
-    def keys_of(self, side: int, rows: Array) -> list[tuple[int, ...] | None]:
+    def keys_of(self, side: int, rows: RowIds) -> list[tuple[int, ...] | None]:
         """The keys of rows."""
         dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
         columns = [table.data[field, rows] for field in self.key_fields[side].tolist()]
@@ -122,7 +122,7 @@ class Chronological(ChoosingJoin):
                 keys[i] = None
         return keys
 
-    def open_to_partners(self, rows: Array, side: int) -> Array:
+    def open_to_partners(self, rows: RowIds, side: int) -> Array:
         """Which rows are not used up."""
         used = self.pair_of.keys() if side == 0 else set(self.pair_of.values())
         return np.array([row not in used for row in rows.tolist()], bool)
@@ -193,7 +193,7 @@ class Chronological(ChoosingJoin):
         self._drop(row, right)
         self._touch(group, self.place(1, right), key, touched)
 
-    def come(self, side: int, rows: Array, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
+    def come(self, side: int, rows: RowIds, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
         data = self.inputs[side].table.data
         times = zip(rows.tolist(), data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
         for key, (row, start, end) in zip(self.keys_of(side, rows), times, strict=True):

@@ -9,12 +9,13 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.plan import INPUT
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.engine.operators.base import Operator
 from augury.engine.saved import require
 from augury.engine.saved.forms import is_time
-from augury.storage.frame import LONGEST, View
+from augury.storage.frame import View
 from augury.storage.table import END, START, Table
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ClockWindows(Operator):
         now = self.circuit.now
         if self.least is None or now is None or self.least > now:
             return None
-        first, last = self.line.first_from(self.least), self.line.last_by(min(now, LONGEST)) + 1
+        first, last = self.line.first_from(self.least), self.line.last_by(min(now, TIME_LIMIT)) + 1
         return (first, last) if first < last else None
 
     def follow(self) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Rule, condition_vars
 from augury.algebra.rule_terms import later_variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, Flags, Integers, RowIds
+from augury.core.bounds import TIME_LIMIT
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
@@ -21,7 +22,7 @@ from augury.engine.operators.members import occurrences
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
 from augury.planner.implied_bounds import Back
-from augury.storage.frame import LONGEST, Frame, View, frame_of, joined_frames
+from augury.storage.frame import Frame, View, frame_of, joined_frames
 from augury.storage.grouping import Slices, in_groups
 from augury.storage.kernels.pairs import probe_last, rows_with_last
 from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
@@ -76,7 +77,7 @@ class CollectOperator(Windowed):
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
         self.several, self.copies, self.several_collected = several, rows_of_one == "copies", several_collected
-        self.longest = self.least_length = 0 if collect.window is not None else LONGEST  # of the windows so far
+        self.longest = self.least_length = 0 if collect.window is not None else TIME_LIMIT  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
         mine, its = (np.array([view.vars[v] for v in keys], np.int64) for view in (rows, collected))
@@ -143,7 +144,7 @@ class CollectOperator(Windowed):
 
     # Pairs of a row and what it may collect
 
-    def rows_around(self, q: Array) -> Array:
+    def rows_around(self, q: Array) -> RowIds:
         """The rows whose window has an occurrence inside; an occurrence may be one that has just died."""
         rows, collected = self.inputs
         q = q[collected.table.data[END, q] <= self.latest.before(self.seen[0])]
@@ -158,7 +159,7 @@ class CollectOperator(Windowed):
         found = self.within(q, collected, self.fields[1], self.row_index, *at)
         return np.concatenate([NONE, *(pairs[1] for pairs in found)])
 
-    def rows_with_last(self, q: Array) -> Array:
+    def rows_with_last(self, q: Array) -> RowIds:
         """The same for `last n`: rows that do not have n others after the occurrence."""
         (mine, theirs), dictionary = self.inputs, self.circuit.tables.dictionary
         own, rows = self.index, self.row_index
@@ -179,7 +180,7 @@ class CollectOperator(Windowed):
             first = came
         return np.concatenate(found)
 
-    def in_window(self, rows: Array, most: int = -1, alive: Array | None = None) -> Array:
+    def in_window(self, rows: RowIds, most: int = -1, alive: Flags | None = None) -> Array:
         """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest.
 
         `alive` says which rows to look at, if not just those that stand.
@@ -197,7 +198,7 @@ class CollectOperator(Windowed):
         place = np.arange(pairs.shape[1])
         return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - place]
 
-    def gathered(self, rows: Array) -> Frame:
+    def gathered(self, rows: RowIds) -> Frame:
         """What rows collect, row by row."""
         last = self.collect.last
         if last is None or self.several or not self.one_group:
@@ -215,20 +216,19 @@ class CollectOperator(Windowed):
         most = 2 * last
         while len(rows):
             pairs = self.in_window(rows, most)
-            owner: Array = np.searchsorted(rows, pairs[0])
+            owner: RowIds = np.searchsorted(rows, pairs[0])
             ends, floor = self.inputs[1].table.data[END, pairs[1]], np.full(len(rows), 2**62)
             np.minimum.at(floor, owner, ends)
             floor[np.bincount(owner, minlength=len(rows)) < most] = _NEVER  # it has looked at all
             frame = self.selected(pairs)
-            enough = self.after(frame, rows, floor) >= last
-            done = enough | (floor == _NEVER)
+            done = (self.after(frame, rows, floor) >= last) | (floor == _NEVER)
             parts.append(frame.where(done[np.searchsorted(rows, frame.left)]))
             rows, most = rows[~done], 8 * most
         return joined_frames(parts) if parts else self.selected(np.empty((2, 0), np.int64))
 
-    def after(self, frame: Frame, rows: Array, floor: Array) -> Array:
+    def after(self, frame: Frame, rows: RowIds, floor: Array) -> Array:
         """How many occurrences each row has collected that end after a time."""
-        owner: Array = np.searchsorted(rows, frame.left)
+        owner: RowIds = np.searchsorted(rows, frame.left)
         late = np.flatnonzero(frame.end > floor[owner])
         if self.several_collected and len(late):
             same = occurrences(self.circuit, self.inputs[1].table, frame.right[late])
@@ -247,19 +247,19 @@ class CollectOperator(Windowed):
 
     # Groups
 
-    def leaders(self, rows: Array) -> Array:
+    def leaders(self, rows: RowIds) -> Array:
         """The first of the rows that are made of the same events as each row is."""
         if not self.several:
             return rows
         different, place = unique_inverse(rows)
         return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[place]
 
-    def keys_of(self, frame: Frame, rows: Array) -> list[Array]:
+    def keys_of(self, frame: Frame, rows: RowIds) -> list[Array]:
         """What makes groups: the events that rows are made of, and what is used later."""
         canonical = self.circuit.tables.dictionary.canonical
         return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
 
-    def grouped(self, rows: Array) -> tuple[Frame, Slices]:
+    def grouped(self, rows: RowIds) -> tuple[Frame, Slices]:
         """What rows collect in groups, in the order of events where that can be seen; of `last n` the last n."""
         frame = self.gathered(rows)
         if not len(frame):
@@ -291,7 +291,7 @@ class CollectOperator(Windowed):
 
     # Rows of the output
 
-    def compute(self, rows: Array, before: int) -> None:
+    def compute(self, rows: RowIds, before: int) -> None:
         """Computes rows anew; what they gave before, those that were there `before`, and give no longer is taken back."""
         frame, groups = self.grouped(rows)
         empty = self.without_groups(rows, frame, groups) if self.collect.none and not self.collect.exactly else NONE
@@ -304,7 +304,7 @@ class CollectOperator(Windowed):
             counts = np.r_[counts, np.zeros(len(empty), np.int64)]
         self.replace(rows[rows < before], given, counts, frame.right)
 
-    def rows_of(self, frame: Frame, groups: Slices, found: dict[str, Array]) -> Array:
+    def rows_of(self, frame: Frame, groups: Slices, found: dict[str, Array]) -> RowIds:
         """The rows that groups give."""
         view, first = self.inputs[0], groups.starts
         source, data = frame.left[first], view.table.data
@@ -321,7 +321,7 @@ class CollectOperator(Windowed):
                 given[END] = np.maximum(given[END], np.maximum.reduceat(frame.end, first))
         return given
 
-    def with_nothing(self, rows: Array) -> Array:
+    def with_nothing(self, rows: RowIds) -> Array:
         """The rows that rows give without what is collected, where all aggregates are of nothing."""
         view, data, encode = self.inputs[0], self.inputs[0].table.data, self.circuit.context.encode
         given = np.empty((self.out.table.width, len(rows)), np.int64)
@@ -338,7 +338,7 @@ class CollectOperator(Windowed):
                 given[at] = data[field, rows]
         return given
 
-    def without_groups(self, rows: Array, frame: Frame, groups: Slices) -> Array:
+    def without_groups(self, rows: RowIds, frame: Frame, groups: Slices) -> Array:
         """With `or none`, the rows that have a group of nothing; of those that are made of the same events, one."""
         if not self.several and not self.open:
             return rows[~is_in(rows, frame.left)]
@@ -351,7 +351,7 @@ class CollectOperator(Windowed):
                 missing.setdefault(key, row)
         return np.array([*missing.values()], np.int64)
 
-    def replace(self, old: Array, given: Array, counts: Array, members: Array, listed: bool = True) -> None:
+    def replace(self, old: Array, given: Array, counts: Integers, members: Array, listed: bool = True) -> None:
         """Puts rows in the place of those that old rows have given; what is as before stays.
 
         Members that are not `listed` are found by the window when somebody asks for them.
@@ -387,14 +387,14 @@ class CollectOperator(Windowed):
         for row in table.standing().tolist() if self.several or self.copies else ():
             self.same.setdefault(self.made_of(row), {})[row] = None
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return None
 
-    def members(self, rows: Array) -> tuple[Array, Array]:
+    def members(self, rows: RowIds) -> tuple[Array, Array]:
         """What rows of the output have collected, one row after the other, and how much each has."""
         return self.held.of(rows)
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         ((some, given),) = super().sources(rows)
         members, counts = self.members(rows)
         return [(some, [*given, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
@@ -433,7 +433,7 @@ class CollectOperator(Windowed):
         return tuple(found)
 
 
-def _contents(given: Array, fields: list[int], counts: Array, members: Array) -> list[tuple[bytes, bytes]]:
+def _contents(given: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
     """What makes rows different: these fields, and what they have collected."""
     each, ends = np.ascontiguousarray(given[fields].T), np.cumsum(counts)
     parts = zip(ends.tolist(), counts.tolist(), strict=True)

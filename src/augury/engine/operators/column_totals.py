@@ -11,8 +11,8 @@ import numpy as np
 from augury.algebra.aggregates import aggregate_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.core.arrays import Array, Codes, Integers, Times
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.core.model import Value, order_key
 from augury.storage.conditions import Context
 from augury.storage.dictionary import NULL, exact
@@ -40,7 +40,7 @@ class MemberValues:
     def take(self, members: Array) -> MemberValues:
         return MemberValues(self.context, self.column[members], self.unit)
 
-    def codes(self, members: Array) -> Array:
+    def codes(self, members: Array) -> Codes:
         """The codes of some."""
         if not self.unit:
             return self.column[members]
@@ -98,7 +98,8 @@ class MemberValues:
 
 def _fits(x: Array) -> Array:
     size = np.abs(x)
-    return (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    fits: Array = (size < _LARGE) & ((size > _SMALL) | (x == 0.0))
+    return fits
 
 
 def aggregated(context: Context, part: Aggregate, groups: Slices, given: Mapping[Expr, MemberValues | None]) -> Found:
@@ -277,7 +278,7 @@ def tested(values: MemberValues, groups: Slices, any_: bool) -> Found:
 # Of numbers. Each gives what groups come to, and for which of them it is sure.
 
 
-def _sums(x: Array, floats: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
+def _sums(x: Array, floats: Array, starts: Integers, counts: Integers) -> tuple[Array, Array]:
     if x.dtype.kind == "i":
         found = _added(x, starts, counts)
         return (np.zeros(len(starts)), np.zeros(len(starts), bool)) if found is None else (found, _all(starts))
@@ -288,7 +289,7 @@ def _sums(x: Array, floats: Array, starts: Array, counts: Array) -> tuple[Array,
     return found, sure
 
 
-def _means(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:
+def _means(x: Array, starts: Integers, counts: Integers, unit: str) -> tuple[Array, Array]:
     if x.dtype.kind != "i":
         found, sure = _empty(starts)
         means(x, starts, counts, found, sure)
@@ -301,23 +302,25 @@ def _means(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Ar
     return added / counts, np.abs(added) <= _WHOLE
 
 
-def _added(x: Array, starts: Array, counts: Array) -> Array | None:
+def _added(x: Array, starts: Integers, counts: Integers) -> Array | None:
     """Sums of integers; None where some may not fit."""
     if int(np.abs(x).max()) * int(counts.max()) >= _SAFE:
         return None
     ends = np.r_[0, np.cumsum(x)] if int(np.abs(x).max()) * len(x) < _SAFE else None
     if ends is not None:
-        return ends[starts + counts] - ends[starts]
+        sums: Array = ends[starts + counts] - ends[starts]
+        return sums
     return np.array([int(x[s : s + c].sum()) for s, c in zip(starts.tolist(), counts.tolist(), strict=True)])
 
 
-def to_even(added: Array, counts: Array) -> Array:
+def to_even(added: Array, counts: Integers) -> Array:
     """Quotients of integers, rounded; halves to what is even."""
     low, rest = added // counts, added % counts
-    return low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
+    rounded: Array = low + ((2 * rest > counts) | ((2 * rest == counts) & (low % 2 == 1)))
+    return rounded
 
 
-def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, Array]:
+def _medians(x: Array, starts: Integers, counts: Integers, unit: str) -> tuple[Array, Array]:
     x = x.copy()
     sort_groups(x, starts, counts)
     both = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
@@ -326,7 +329,7 @@ def _medians(x: Array, starts: Array, counts: Array, unit: str) -> tuple[Array, 
     return both / 2 + 0.0, _all(starts)
 
 
-def _percentiles(x: Array, starts: Array, counts: Array, percent: Fraction) -> tuple[Array, Array]:
+def _percentiles(x: Array, starts: Integers, counts: Integers, percent: Fraction) -> tuple[Array, Array]:
     fits = _floats(x)
     x = x.astype(np.float64)
     sort_groups(x, starts, counts)
@@ -343,7 +346,7 @@ def _percentiles(x: Array, starts: Array, counts: Array, percent: Fraction) -> t
     return found, sure & fits
 
 
-def _variances(x: Array, starts: Array, counts: Array) -> tuple[Array, Array]:
+def _variances(x: Array, starts: Integers, counts: Integers) -> tuple[Array, Array]:
     found, sure = _empty(starts)
     variances(x.astype(np.float64), starts, counts, found, sure)
     return found, sure & _floats(x)
@@ -354,9 +357,9 @@ def _floats(x: Array) -> bool:
     return x.dtype.kind == "f" or exact(x)
 
 
-def _empty(starts: Array) -> tuple[Array, Array]:
+def _empty(starts: Times) -> tuple[Array, Array]:
     return np.empty(len(starts), np.float64), np.empty(len(starts), bool)
 
 
-def _all(starts: Array) -> Array:
+def _all(starts: Times) -> Array:
     return np.ones(len(starts), bool)

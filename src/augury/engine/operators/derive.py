@@ -10,16 +10,16 @@ import numpy as np
 from augury.algebra.rule_terms import start_of
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Const, Expr, Var
+from augury.core.arrays import Array, RowIds, Times
+from augury.core.bounds import FAR, TIME_LIMIT
 from augury.core.clock import Timestamp
-from augury.core.jit import Array
 from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
-from augury.planner.implied_bounds import FAR
 from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import LONGEST, Frame, View, frame_of
+from augury.storage.frame import Frame, View, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.storage.table import (
@@ -189,7 +189,7 @@ class Derived(Operator):
         hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
         refill(self.counts, table.alive, table.n, self.buckets)
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.out.table, rows
 
     def parts(self, row: int) -> tuple[Part, ...]:
@@ -266,7 +266,7 @@ class Derived(Operator):
         assert isinstance(head, Derive)
         return head, int(chosen)
 
-    def _first_supports(self, rows: Array) -> tuple[Array, Array]:
+    def _first_supports(self, rows: RowIds) -> tuple[Array, Array]:
         """One derivation of each event, see `support`, and the number of its rule; -1 where there is none."""
         ranks = self.out.table.data[RANK, rows]
         size = len(rows)
@@ -283,7 +283,7 @@ class Derived(Operator):
             good |= best >= 0
         return chosen, link
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         chosen, link = self._first_supports(rows)
         if self.kept_inputs:
             link[[i for i, row in enumerate(rows.tolist()) if row in self.kept_inputs]] = -2
@@ -358,7 +358,7 @@ class Derive(Operator):
         if len(rows):
             self.derive(rows)
 
-    def derive(self, rows: Array) -> None:
+    def derive(self, rows: RowIds) -> None:
         given = self.copied(rows) if self.plain else None
         if given is None:
             rows, given = self.computed(rows)
@@ -373,7 +373,7 @@ class Derive(Operator):
         support[RANK] = given[2] - 1
         self.out.table.append(support)
 
-    def _support(self, given: Array, row: Array, event: Array) -> None:
+    def _support(self, given: Array, row: RowIds, event: Array) -> None:
         """Stores the one derivation of a step."""
         table = self.out.table
         table.room(1)
@@ -396,7 +396,7 @@ class Derive(Operator):
                 given.append(context.encode(arg.value))
         return np.array(given, np.int64).reshape(-1, 1)
 
-    def copied(self, rows: Array) -> Array | None:
+    def copied(self, rows: RowIds) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
         if len(rows) == 1:
             return self._copied_row(rows.item(0))
@@ -412,7 +412,7 @@ class Derive(Operator):
                 given[3 + i] = self.circuit.context.encode(arg.value)
         return given
 
-    def computed(self, rows: Array) -> tuple[Array, Array]:
+    def computed(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
         self.circuit.context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
@@ -422,13 +422,13 @@ class Derive(Operator):
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
 
     def parts(self, row: int) -> tuple[Part, ...]:
         return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
@@ -465,7 +465,7 @@ def events_of(
 ) -> tuple[Array, Array]:
     """The events that rows make (start, end, rank, arguments), and for which rows they can be computed."""
     start, end = frame.cover(covers)
-    ok = (start > -LONGEST) & (end < LONGEST)
+    ok = (start > -TIME_LIMIT) & (end < TIME_LIMIT)
     for _ in range(int((~ok).sum())):
         context.report(rule, "a time beyond 60 bits", {})
     if until is not None:
@@ -485,7 +485,7 @@ def events_of(
 
 
 def starts(
-    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Array, end: Array, rule: str
+    context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Times, end: Times, rule: str
 ) -> tuple[Array, Array]:
     """Where the events of rows start, given their covers, and for which of them that can be said."""
     ok = np.ones(len(frame), bool)
@@ -507,7 +507,7 @@ def starts(
     late = ok & (found > end)
     for _ in range(int(late.sum())):
         context.report(rule, "SINCE: a start after the end", {})
-    far = ok & (np.abs(found) >= LONGEST)
+    far = ok & (np.abs(found) >= TIME_LIMIT)
     for _ in range(int(far.sum())):
         context.report(rule, "a time beyond 60 bits", {})
     ok &= ~late & ~far

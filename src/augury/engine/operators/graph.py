@@ -10,9 +10,10 @@ import numpy as np
 
 from augury.algebra.nodes import Graph, Scan
 from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
+from augury.algebra.sparql_parser import read_pattern
 from augury.algebra.terms import Var
+from augury.core.arrays import Array, RowIds
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.core.model import Iri
 from augury.engine.events import Events
 from augury.engine.operators.map import MapOperator
@@ -22,7 +23,6 @@ from augury.graphs.match import EventGraph
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import Solving
 from augury.knowledge.static_triples import STATIC_TRIPLES
-from augury.language.spaseq.sparql_parser import read_pattern
 from augury.queries.coded_terms import CodedTerms, coded_terms
 from augury.storage.column import Coded, Column, TextArray, some, values_of
 from augury.storage.frame import Frame, View
@@ -42,7 +42,7 @@ class GraphTexts:
     def forget(self) -> None:
         self._last = None
 
-    def triples(self, rows: Array, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
+    def triples(self, rows: RowIds, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
         """The triples of the events of some rows: those that were read last, or read anew."""
         last = self._last
         if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):

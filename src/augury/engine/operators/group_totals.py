@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.aggregates import ORDER_FREE
 from augury.algebra.nodes import Collect, Holds, Total, condition_labels
 from augury.algebra.terms import Aggregate, Build, Expr, Var, is_pair, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
 from augury.storage.conditions import named
@@ -51,7 +51,7 @@ class Totals:
             frame, same = frame.take(order), same[order]
         return frame, Slices.beginning(first, len(frame)), same
 
-    def order(self, frame: Frame, groups: Slices, table: Table, rows: Array) -> Array | None:
+    def order(self, frame: Frame, groups: Slices, table: Table, rows: RowIds) -> Array | None:
         """The order of events in each group; None where members stand in it."""
         return in_order_of_events(self.circuit, table, rows, frame, groups.owner, self.seen)
 
@@ -156,7 +156,7 @@ class WindowTotals(Totals):
     def names(self) -> tuple[str, ...]:
         return (*self.collect.by, *(total.name for total in self.collect.totals))
 
-    def of_rows(self, rows: Array, window: Array, bounds: Bounds) -> RowGroups:
+    def of_rows(self, rows: RowIds, window: Array, bounds: Bounds) -> RowGroups:
         """The groups of rows in windows: a row stands once for each window that it lies in."""
         frame, groups = self._in_windows(rows, window, bounds) if len(rows) else (None, Slices(NONE))
         if frame is None or not len(frame):
@@ -170,7 +170,7 @@ class WindowTotals(Totals):
         rank = np.maximum.reduceat(frame.rank, first) if len(first) else NONE
         return RowGroups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
 
-    def _in_windows(self, rows: Array, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
+    def _in_windows(self, rows: RowIds, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
         """Rows that are collected, in groups; on the right the places that they were given in."""
         canonical, by = self.circuit.tables.dictionary.canonical, self.collect.by
         every = np.arange(len(rows), dtype=np.int64)
@@ -189,7 +189,7 @@ class WindowTotals(Totals):
         frame, groups, _ = self.grouped(frame, keys, same, self.several)
         return frame, groups
 
-    def _frame(self, rows: Array, places: Array, window: Array, bounds: Bounds) -> Frame:
+    def _frame(self, rows: RowIds, places: Array, window: Array, bounds: Bounds) -> Frame:
         """What is asked for of rows, each in its window."""
         data, view = self.view.table.data, self.view
         start, end = data[START, rows], data[END, rows]

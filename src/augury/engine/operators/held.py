@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds
 from augury.engine.saved import check_numbers, require, unragged
 from augury.storage.grouping import spread
 from augury.storage.table import grown
@@ -21,7 +21,7 @@ class Held:
         self.starts, self.counts = np.empty(16, np.int64), np.empty(16, np.int32)
         self.flat = np.empty(64, np.int32)
 
-    def add(self, first: int, counts: Array, members: Array) -> None:
+    def add(self, first: int, counts: Integers, members: Array) -> None:
         """Says what the rows from `first` on have collected, one after the other."""
         last, size = first + len(counts), self.size + len(members)
         if last > len(self.starts):
@@ -35,14 +35,14 @@ class Held:
         self.flat[self.size : size] = members
         self.rows, self.size = last, size
 
-    def knows(self, rows: Array) -> Array:
+    def knows(self, rows: RowIds) -> Array:
         """Of which rows it is said what they have collected."""
         found = np.zeros(len(rows), bool)
         inside = rows < self.rows
         found[inside] = self.starts[rows[inside]] >= 0
         return found
 
-    def of(self, rows: Array) -> tuple[Array, Array]:
+    def of(self, rows: RowIds) -> tuple[Array, Array]:
         """The members of some rows, one row after the other, and how many each has."""
         counts = np.zeros(len(rows), np.int64)
         inside = rows < self.rows
@@ -68,7 +68,7 @@ class Held:
         members, counts = self.of(rows)
         self.fill(own[rows], counts, places[members])
 
-    def fill(self, rows: Array, counts: Array, members: Array) -> None:
+    def fill(self, rows: RowIds, counts: Integers, members: Array) -> None:
         """Some rows, in order, with their members."""
         self.__init__()  # type: ignore[misc]
         every = np.zeros(int(rows[-1]) + 1 if len(rows) else 0, np.int64)

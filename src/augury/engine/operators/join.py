@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import Condition, Node
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowData, RowIds
+from augury.core.bounds import FAR
 from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import FAR, BoundsFor
+from augury.planner.implied_bounds import BoundsFor
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe
@@ -110,7 +111,7 @@ class JoinOperator(Pairing):
         self.touched += touched
         return found
 
-    def _latest_starts(self, rows: Array, data: Array, fields: Array) -> tuple[Array, int]:
+    def _latest_starts(self, rows: RowIds, data: RowData, fields: Array) -> tuple[Array, int]:
         """The latest start of what is absent, has the key of a row, and ends before it starts; and how many it looked at."""
         found, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.circuit.tables.dictionary
         index.extend()
@@ -120,7 +121,7 @@ class JoinOperator(Pairing):
             index.after, index.call(), dictionary.canon, dictionary.nullish, found,
         )  # fmt: skip
 
-    def open_to_partners(self, rows: Array, side: int) -> Array:
+    def open_to_partners(self, rows: RowIds, side: int) -> Array:
         """Which rows may still find a partner: of a NOT, not a left part after which what must be absent has come."""
         if self.absent is None or side == 1 or not all(v in self.inputs[0].vars for v in self.absent_keys):
             return np.ones(len(rows), bool)
@@ -129,7 +130,8 @@ class JoinOperator(Pairing):
         given[START] = FAR // 2  # whatever has ended, however late it started
         fields = np.array([left.vars[v] for v in self.absent_keys], np.int64)
         found, _ = self._latest_starts(np.arange(len(rows)), given, fields)
-        return found <= left.table.data[END, rows]
+        above: Array = found <= left.table.data[END, rows]
+        return above
 
     def set_floors(self, rights: Array, floors: Array) -> None:
         table, data = self.inputs[1].table, self.inputs[1].table.data
@@ -173,7 +175,7 @@ class JoinOperator(Pairing):
         if self.absent is not None:
             self.floors = None
 
-    def emit(self, rows: Array, side: int, limit: int) -> None:
+    def emit(self, rows: RowIds, side: int, limit: int) -> None:
         """Pairs new rows of a side with the rows of the other side that came before `limit`."""
         rows, made = self.within_reach(rows, side, limit, self.relation), self.out.table
         if not len(rows):
@@ -183,7 +185,7 @@ class JoinOperator(Pairing):
             if made.n - made.mark > _MANY:
                 foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
 
-    def within_reach(self, rows: Array, side: int, limit: int, relation: JoinBounds) -> Array:
+    def within_reach(self, rows: RowIds, side: int, limit: int, relation: JoinBounds) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
 
         In order, what comes first finds nothing of what comes after it, and need not look.
@@ -194,10 +196,11 @@ class JoinOperator(Pairing):
             earliest = max(data.item(START, row) + reach.item(0), data.item(END, row) + reach.item(1))
             return rows if earliest <= self.latest[1 - side].before(limit) else NONE
         least = np.maximum(data[START, rows] + reach[0], data[END, rows] + reach[1])
-        return rows[least <= self.latest[1 - side].before(limit)]
+        near: Array = rows[least <= self.latest[1 - side].before(limit)]
+        return near
 
     def pairs(
-        self, rows: Array, side: int, limit: int, most: int = -1, relation: JoinBounds | None = None
+        self, rows: RowIds, side: int, limit: int, most: int = -1, relation: JoinBounds | None = None
     ) -> Iterator[tuple[int, Array]]:
         """Pairs (left, right) by key and time, with rows of the other side before `limit`, in portions: see `portions`."""
         relation, mine = relation or self.relation, self.inputs[side].table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
@@ -55,7 +55,7 @@ class Learn(Operator):
     def said(self, statements: Iterable[Statement]) -> None:
         """Facts were asserted or retracted from outside, which concerns what events make of others of their key."""
 
-    def _codes(self, port: int, rows: Array, i: int) -> Array:
+    def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
         table = self.inputs[port].table
         return self.circuit.bridge.translated(table.data[table.codes[i], rows])

@@ -11,7 +11,7 @@ import numpy as np
 
 from augury.algebra.nodes import ANY_VALUE
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.core.model import order_key
 from augury.engine.operators.derive import Derived
 from augury.engine.operators.learn import Learn
@@ -91,14 +91,14 @@ class LearnLatest(Learn):
 
     # What has come and gone
 
-    def _facts(self, port: int, rows: Array) -> Iterator[tuple[int, int, int, Codes]]:
+    def _facts(self, port: int, rows: RowIds) -> Iterator[tuple[int, int, int, Codes]]:
         """The start, the end, the row and the fact of each event."""
         table = self.inputs[port].table
         starts, times = table.data[START, rows].tolist(), table.data[END, rows].tolist()
         facts = map(tuple, table.data[table.codes][:, rows].T.tolist()) if table.codes else [()] * len(rows)
         return zip(starts, times, rows.tolist(), facts, strict=True)
 
-    def _take(self, port: int, rows: Array, come: bool) -> list[FactChange]:
+    def _take(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
         for start, time, row, fact in self._facts(port, rows):
             line = self._line(fact)
             if come:
@@ -109,7 +109,7 @@ class LearnLatest(Learn):
         self._note(port, rows)
         return []
 
-    def _take_end(self, port: int, rows: Array, come: bool) -> list[FactChange]:
+    def _take_end(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
         """Events that end facts: at once where they name one, and else with what holds for the key."""
         anything, found = self.circuit.tables.dictionary.encode(ANY_VALUE), list[FactChange]()
         for _, time, _, fact in self._facts(port, rows):
@@ -125,7 +125,7 @@ class LearnLatest(Learn):
         self.touched += len(rows)
         return found
 
-    def _note(self, port: int, rows: Array) -> None:
+    def _note(self, port: int, rows: RowIds) -> None:
         for _, time, _, fact in self._facts(port, rows):
             self.changed.setdefault(self._key(fact), set()).add(time)
 

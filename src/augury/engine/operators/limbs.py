@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers
 
 BITS = 40
 _SHIFT = float(1 << BITS)
@@ -61,16 +61,17 @@ def ordered(x: Array) -> tuple[Array, Array]:
     return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), fits
 
 
-def sum_of_limbs(limbs: Array, counts: Array | None) -> Array:
+def sum_of_limbs(limbs: Array, counts: Integers | None) -> Array:
     """Sums, or means of so many, as floats."""
     if len(limbs) == 1 and (counts is None or bool((np.abs(limbs[0]) <= _WHOLE).all())):
-        return limbs[0].astype(np.float64) if counts is None else limbs[0] / counts
+        means: Array = limbs[0].astype(np.float64) if counts is None else limbs[0] / counts
+        return means
     by = [1] * limbs.shape[1] if counts is None else counts.tolist()
     shift = BITS * (len(limbs) - 1)
     return np.array([x / (n << shift) for x, n in zip(_whole(limbs), by, strict=True)], np.float64)
 
 
-def sum_of_square_limbs(limbs: Array, squares: Array, counts: Array) -> Array:
+def sum_of_square_limbs(limbs: Array, squares: Array, counts: Integers) -> Array:
     """Sample variances of so many, from sums and sums of squares."""
     scale = BITS * (len(limbs) - 1)  # of a sum; that of squares is finer
     finer = 2 * scale - BITS * (len(squares) - 2)

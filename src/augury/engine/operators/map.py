@@ -8,7 +8,7 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Holds, Unfold, Unless, walk_condition
 from augury.algebra.terms import Expr
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
 from augury.storage.dictionary import OPEN
@@ -70,7 +70,7 @@ class MapOperator(Operator):
             self.circuit.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
 
-    def reselect(self, rows: Array) -> None:
+    def reselect(self, rows: RowIds) -> None:
         """Rows for which facts have changed: what they gave and no longer give is taken back, what is new is given."""
         if not len(rows):
             return

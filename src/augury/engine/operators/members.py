@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.event_order import row_ranks, same_events
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
 
 
-def occurrences(circuit: Circuit, table: Table, rows: Array) -> Array:
+def occurrences(circuit: Circuit, table: Table, rows: RowIds) -> Array:
     """A number for each row: rows that are made of the same events have the same one."""
     return same_events(circuit, table, rows)
 
@@ -34,7 +34,7 @@ def each_once(circuit: Circuit, frame: Frame, keys: list[Array], seen: Sequence[
 
 
 def in_order_of_events(
-    circuit: Circuit, table: Table, rows: Array, frame: Frame, owner: Array, seen: Sequence[str]
+    circuit: Circuit, table: Table, rows: RowIds, frame: Frame, owner: RowIds, seen: Sequence[str]
 ) -> Array | None:
     """The order of members of groups, which stand one after the other; None where it is as they stand.
 
@@ -66,7 +66,7 @@ def _value_keys(circuit: Circuit, columns: list[Array]) -> Iterator[Callable[[Ar
     """
     for i in range(len(columns)):
 
-        def key(rows: Array, i: int = i) -> Array:
+        def key(rows: RowIds, i: int = i) -> Array:
             codes = columns[i][rows]
             bound = codes != OPEN
             ranks = np.zeros(len(rows), np.int64)

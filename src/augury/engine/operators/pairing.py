@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Flags, RowIds
+from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator
 from augury.storage.table import Index, Table
 
@@ -22,7 +23,7 @@ class Pairing(Operator):
         self.room = np.empty((2, 64), np.int64)
 
     def portions(
-        self, probe: Kernel, rows: Array, mine: Table, fields: Array, alive: Array, index: Index, *at: Any
+        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *at: Any
     ) -> Iterator[tuple[int, Array]]:
         """Pairs with the rows of an index that have the key of a row, in portions, each with how far it came among the rows.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect, Rule
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Mask, RowIds, Times
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import RowGroups, WindowTotals
 from augury.engine.operators.held import Held
@@ -99,7 +99,7 @@ class Panes(Operator):
 
     # Panes
 
-    def enter(self, rows: Array, new: bool) -> None:
+    def enter(self, rows: RowIds, new: bool) -> None:
         """Puts rows into their panes, or says that those are no longer what they were."""
         data = self.inputs[0].table.data
         start, end = data[START, rows], data[END, rows]
@@ -135,7 +135,7 @@ class Panes(Operator):
     def mark(self, numbers: Iterable[int]) -> None:
         self.changed.update(dict.fromkeys(numbers))
 
-    def panes_of(self, times: Array) -> Array:
+    def panes_of(self, times: Times) -> Array:
         """The number of the pane that each time lies in."""
         line = self.panes_line
         if line.fixed:
@@ -220,7 +220,7 @@ class Panes(Operator):
         window, columns, rank = added
         return RowGroups(window, columns, rank, None, _NONE)
 
-    def bounds(self, numbers: Array) -> tuple[Array, Array]:
+    def bounds(self, numbers: Integers) -> tuple[Array, Array]:
         """When windows begin and end."""
         if self.line.fixed:
             begin = self.line.origin + numbers * self.line.hop
@@ -254,7 +254,7 @@ class Panes(Operator):
         table.append(np.ascontiguousarray(given[:, new]))
         self.note(window[new], np.arange(first, table.n))
 
-    def note(self, window: Array, rows: Array) -> None:
+    def note(self, window: Array, rows: RowIds) -> None:
         """Says which rows there are for each window; they stand window by window."""
         if len(rows):
             first = np.flatnonzero(np.r_[True, window[1:] != window[:-1]])
@@ -290,13 +290,13 @@ class Panes(Operator):
 
     # What rows are made of
 
-    def members_of(self, row: int) -> Array:
+    def members_of(self, row: int) -> RowIds:
         """What a row has collected; of one that was added up from panes, what lies in its window."""
         if self.held_by.knows(np.array([row]))[0]:
             return self.held_by.one(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
         some = self.held(self.line.last_begun(int(data[START, row])))
-        rows = np.concatenate([_NONE, *some])
+        rows: RowIds = np.concatenate([_NONE, *some])
         rows = rows[view.table.alive[rows].astype(bool)]
         for name in self.collect.by:
             if name in self.out.vars:
@@ -304,7 +304,7 @@ class Panes(Operator):
                 rows = rows[dictionary.canonical(view.table.data[view.vars[name], rows]) == code]
         return rows
 
-    def flat(self, rows: Array) -> tuple[Array, Array]:
+    def flat(self, rows: RowIds) -> tuple[Array, Array]:
         """What some rows have collected, one after the other, and how much each has."""
         if self.held_by.knows(rows).all():
             return self.held_by.of(rows)
@@ -320,7 +320,7 @@ class Panes(Operator):
             found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
         return tuple(found)
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         collected, counts = self.flat(rows)
         return [(np.arange(len(rows)), [(self.inputs[0].table, collected, np.repeat(np.arange(len(rows)), counts))])]
 
@@ -339,7 +339,7 @@ class Panes(Operator):
         least = self.line.begin(self.line.first_from(limit))
         open_ = [n for n in self.changed if self.line.end(n) < limit]
         least = min([least, *(self.line.begin(n) for n in open_)])
-        mask: Array = table.data[END, : table.n] >= least
+        mask: Mask = table.data[END, : table.n] >= least
         return mask
 
     def keep_parents(self, keep: dict[int, Array]) -> None:

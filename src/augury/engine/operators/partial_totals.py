@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import View
 from augury.storage.grouping import ascending, in_groups, spread
@@ -32,7 +32,7 @@ class Partial:
     """What some panes come to: for each group its values as codes, how many there are, and the parts of each total."""
 
     by: list[Array]
-    counts: Array
+    counts: Integers
     rank: Array
     parts: list[tuple[Array, ...]]
     whole: tuple[bool, ...]
@@ -48,7 +48,7 @@ class PartialTotals:
         self.circuit, self.view, self.collect = circuit, view, collect
         self.touched = 0  # panes and windows that were looked at
 
-    def panes(self, rows: Array, pane: Array) -> dict[int, Share] | None:
+    def panes(self, rows: RowIds, pane: Array) -> dict[int, Share] | None:
         """What each pane comes to; None where something in them is not a number that can be added exactly."""
         dictionary, data, view = self.circuit.tables.dictionary, self.view.table.data, self.view
         by = [data[view.vars[v], rows] for v in self.collect.by]
@@ -71,7 +71,7 @@ class PartialTotals:
         ends = [*cuts[1:].tolist(), len(first)]
         return {n: (found_panes, lo, hi) for n, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), ends, strict=True)}
 
-    def numbers(self, total: Total, rows: Array) -> Array | None:
+    def numbers(self, total: Total, rows: RowIds) -> Array | None:
         """What a total is made of: numbers, or where things are counted, whether each is one."""
         match total.aggregate.args:
             case (Var(name=name),):
@@ -139,14 +139,15 @@ def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array,
 class _Ranges:
     """Totals of ranges of a column, however they overlap."""
 
-    def __init__(self, begin: Array, end: Array) -> None:
+    def __init__(self, begin: Array, end: Times) -> None:
         self.begin, self.end = begin, end
         self.level = np.frexp((end - begin).astype(np.float64))[1] - 1  # of two ranges of 2^level that cover one
 
     def of(self, column: Array, function: str) -> Array:
         if function not in ("min", "max"):
             sums = np.r_[0, np.cumsum(column)]
-            return sums[self.end] - sums[self.begin]
+            differences: Array = sums[self.end] - sums[self.begin]
+            return differences
         reduce, found = np.minimum if function == "min" else np.maximum, np.empty(len(self.begin), column.dtype)
         for level in range(int(self.level.max(initial=0)) + 1):
             mine = np.flatnonzero(self.level == level)
@@ -191,7 +192,7 @@ def _parts(function: str, numbers: Array | None, asked: bool) -> tuple[Array, ..
     return high.astype(np.int64), low.astype(np.int64)
 
 
-def _value(function: str, parts: list[Array], counts: Array, whole: bool) -> Array | None:
+def _value(function: str, parts: list[Array], counts: Integers, whole: bool) -> Array | None:
     match function:
         case "count":
             return parts[0] if parts else counts

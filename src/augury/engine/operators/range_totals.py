@@ -17,7 +17,7 @@ from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import Collect, Total
 from augury.algebra.scalar import Function
 from augury.algebra.terms import Apply, Build, Expr, is_pair, labels, variables, walk
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes, Integers, Mask, RowIds
 from augury.engine.operators.column_totals import MemberValues, to_even
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.limbs import (
@@ -113,12 +113,12 @@ def _arguments(total: Total) -> tuple[Expr, Expr]:
 class Ranged:
     """What windows come to: how much lies inside, which totals are sure, and these as codes; the first and the last inside."""
 
-    counts: Array
+    counts: Integers
     sure: Array
     codes: dict[str, Array]
     edges: Array
 
-    def where(self, mask: Array) -> Ranged:
+    def where(self, mask: Mask) -> Ranged:
         codes = {name: column[mask] for name, column in self.codes.items()}
         return Ranged(self.counts[mask], self.sure[mask], codes, self.edges[:, mask])
 
@@ -145,7 +145,7 @@ class RangeTotals:
         self.running.reset()
         self.usable = True
 
-    def add(self, rows: Array, all_rows: Callable[[], Array]) -> None:
+    def add(self, rows: RowIds, all_rows: Callable[[], Array]) -> None:
         """Takes in occurrences; `all_rows` says which there are with these."""
         if not len(rows) or not self.usable:
             return
@@ -161,19 +161,19 @@ class RangeTotals:
         assert values is not None
         self.running.add(rows, values)
 
-    def remove(self, rows: Array) -> None:
+    def remove(self, rows: RowIds) -> None:
         if self.usable:
             self.running.remove(rows)
 
     # Values of occurrences
 
-    def _frame(self, rows: Array) -> Frame:
+    def _frame(self, rows: RowIds) -> Frame:
         frame = frame_of(self.view, rows)
         if self.collect.label is not None:
             frame.labels[self.collect.label] = (frame.start, frame.end)
         return frame
 
-    def _columns(self, rows: Array) -> Array | None:
+    def _columns(self, rows: RowIds) -> Array | None:
         """The columns of rows; None where values have a fraction, for which there are no columns."""
         layout, frame = self.layout, self._frame(rows)
         found = np.zeros((layout.sums + len(layout.orders), len(rows)), np.int64)
@@ -195,6 +195,7 @@ class RangeTotals:
                 hard |= ~fits
                 found[layout.limbs[expr]] = limbs
             if expr in layout.squares:
+                assert x is not None
                 squares, fits = squares_in_limbs(x, self.fraction)
                 hard |= ~fits
                 found[layout.squares[expr]] = squares
@@ -205,6 +206,7 @@ class RangeTotals:
                 hard |= (codes != yes) & (codes != no)
             for (by, greatest), number in layout.orders.items():
                 if by == expr:
+                    assert x is not None
                     keys, fits = ordered(x)
                     hard |= ~fits
                     found[layout.sums + number] = np.where(null, -(2**63), keys if greatest else ~keys)
@@ -218,7 +220,7 @@ class RangeTotals:
 
     # Totals of windows
 
-    def of(self, rows: Array, table: Table, keys: Array, low: int, high: int) -> Ranged:
+    def of(self, rows: RowIds, table: Table, keys: Array, low: int, high: int) -> Ranged:
         """The totals of windows of rows of a table."""
         within = self.running.within(rows, table, keys, low, high, self.collect.last or 0)
         sure = (within.counts < _MANY) & ~within.cut
@@ -265,7 +267,7 @@ class RangeTotals:
             codes[some] = self._sums(function, by, within.sums[:, some], there[some], floats[some] > 0)
         return codes, sure
 
-    def _sums(self, function: str, by: Expr, sums: Array, counts: Array, floats: Array) -> Array:
+    def _sums(self, function: str, by: Expr, sums: Array, counts: Integers, floats: Array) -> Array:
         """Sums, means and variances, rounded once."""
         dictionary, limbs = self.circuit.tables.dictionary, sums[self.layout.limbs[by]]
         unit = self.units.get(by, "")
@@ -285,7 +287,7 @@ class RangeTotals:
             codes[some] = dictionary.encode_column(np.sqrt(result) if function == "stddev" else result)
         return codes
 
-    def _look_up(self, expr: Expr, rows: Array, some: Array, codes: Array, sure: Array) -> None:
+    def _look_up(self, expr: Expr, rows: RowIds, some: Array, codes: Codes, sure: Array) -> None:
         """The values that some windows have from one row each."""
         values = self.totals.values(expr, self._frame(rows[some])) if len(some) else None
         if values is None:
@@ -293,7 +295,7 @@ class RangeTotals:
         else:
             codes[some] = values.codes(np.arange(len(some)))
 
-    def _edge(self, expr: Expr, rows: Array, shared: Array, last: bool, sure: Array) -> tuple[Array, Array]:
+    def _edge(self, expr: Expr, rows: RowIds, shared: Array, last: bool, sure: Array) -> tuple[Array, Array]:
         """Of the first or last in the order of events."""
         rows, codes = rows.copy(), np.full(len(rows), NULL, np.int64)
         tied = np.flatnonzero(shared & (rows >= 0))

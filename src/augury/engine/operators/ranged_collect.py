@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra import nodes
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.range_totals import RangeTotals, adds_up
@@ -57,7 +57,7 @@ class RangedCollect(CollectOperator):
         self.ranges.reset()
         self.ranges.add(self.inputs[1].table.standing(), self.inputs[1].table.standing)
 
-    def compute(self, rows: Array, before: int) -> None:
+    def compute(self, rows: RowIds, before: int) -> None:
         if not self.ranges.usable:
             super().compute(rows, before)
             return
@@ -81,7 +81,7 @@ class RangedCollect(CollectOperator):
             given[END, there] = np.maximum(given[END, there], data[END, last])
         self.replace(rows[rows < before], given, np.zeros(len(some), np.int64), NONE, listed=False)
 
-    def members(self, rows: Array) -> tuple[Array, Array]:
+    def members(self, rows: RowIds) -> tuple[Array, Array]:
         """What rows of the output have collected, one after the other, and how much each has."""
         known = self.held.knows(rows)
         if known.all():

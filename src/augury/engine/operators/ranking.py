@@ -9,11 +9,12 @@ import numpy as np
 from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
+from augury.core.bounds import TIME_LIMIT
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
-from augury.storage.frame import LONGEST, View, frame_of, store
+from augury.storage.frame import View, frame_of, store
 from augury.storage.grouping import in_groups
 from augury.storage.table import LEFT
 
@@ -62,7 +63,7 @@ class Ranking(Operator):
         for key in touched:
             self.rank(key)
 
-    def by_table(self, rows: Array) -> list[tuple[_Key, Array]]:
+    def by_table(self, rows: RowIds) -> list[tuple[_Key, Array]]:
         """Rows by the table of the ranking that they belong to: their cover, and the values of `per`."""
         frame = frame_of(self.inputs[0], rows)
         canonical = self.circuit.tables.dictionary.canonical
@@ -100,7 +101,7 @@ class Ranking(Operator):
         if kept:
             self.given[key] = kept
 
-    def places(self, rows: Array) -> dict[int, int]:
+    def places(self, rows: RowIds) -> dict[int, int]:
         """The rows that have a place, in their order, each with it; equal ones share theirs."""
         count, size = self.top.count, len(rows)
         look = size if count is None or not self.few else min(size, 4 * count + 16)
@@ -121,7 +122,7 @@ class Ranking(Operator):
         """Whether a row behind the n-th is given: its value equals that of the row before it."""
         return self.top.ties and before is not None and not order[0] and order[:2] == before[:2]
 
-    def likely(self, rows: Array, count: int) -> Array:
+    def likely(self, rows: RowIds, count: int) -> Array:
         """So many of the rows that come first, and all that are equal to the last of them."""
         if count >= len(rows):
             return rows
@@ -132,9 +133,10 @@ class Ranking(Operator):
             return rows
         at = count - 1 if self.top.ascending else len(rows) - count
         limit = np.partition(numbers, at)[at]
-        return rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
+        kept: Array = rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
+        return kept
 
-    def ordered(self, rows: Array) -> list[tuple[int, OrderKey]]:
+    def ordered(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
         """Rows in the order of the ranking, with what they are ordered by. What fails is reported when it comes, once."""
         context, fresh = self.circuit.context, [] if self.few else [r for r in rows.tolist() if r not in self.counted]
         self.counted.update(fresh)
@@ -148,7 +150,7 @@ class Ranking(Operator):
         finally:
             context.report = report
 
-    def computed(self, rows: Array) -> list[tuple[int, OrderKey]]:
+    def computed(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
         """Rows in the order of the ranking; without those for which that cannot be computed."""
         context, decode = self.circuit.context, self.circuit.tables.dictionary.decode
         context.name_events = self.name_events
@@ -157,7 +159,7 @@ class Ranking(Operator):
         start, end = frame.cover(self.head.covers)
         by, ok = context.values(self.top.by, frame, self.rule)
         begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
-        ok = ok & timely & (start > -LONGEST) & (end < LONGEST)
+        ok = ok & timely & (start > -TIME_LIMIT) & (end < TIME_LIMIT)
         columns: list[Array] = []
         for arg in (a for a in self.head.args if not uses_place(self.head, a)):
             codes, computed = context.values(arg, frame, self.rule)
@@ -176,7 +178,7 @@ class Ranking(Operator):
     def place_at(self, row: int, field: int) -> object:
         return self.circuit.tables.dictionary.decode(int(self.out.table.data[field, row]))
 
-    def give(self, rows: Array, places: list[int]) -> None:
+    def give(self, rows: RowIds, places: list[int]) -> None:
         frame = frame_of(self.inputs[0], rows)
         frame.start, frame.end = frame.cover(self.head.covers)
         if self.top.place is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Mask, RowIds
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
 from augury.planner.implied_bounds import JoinBounds
@@ -58,7 +58,7 @@ class Recent(ChoosingJoin):
             if len(rows):
                 self.decide(rows, side, before[side])
 
-    def later_than(self, rows: Array, side: int, limit: int) -> Array:
+    def later_than(self, rows: RowIds, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
         found, rows = [NONE], self.within_reach(rows, side, limit, self.after)
         for _, pairs in self.pairs(rows, side, limit, relation=self.after):
@@ -78,7 +78,7 @@ class Recent(ChoosingJoin):
             side[i] = -1 if one.parts and one.parts == other.parts else int(one.before(other))
         return side
 
-    def decide(self, rows: Array, side: int, before: int) -> None:
+    def decide(self, rows: RowIds, side: int, before: int) -> None:
         """Finds the choice of later parts, and shows it in place of what they chose before."""
         chosen: list[Frame] = []
         waiting = rows
@@ -111,7 +111,7 @@ class Recent(ChoosingJoin):
         data = self.out.table.data
         return int(self.later(data[LEFT, row : row + 1], data[RIGHT, row : row + 1])[0])
 
-    def look(self, rows: Array, side: int, most: int) -> tuple[Frame, Array]:
+    def look(self, rows: RowIds, side: int, most: int) -> tuple[Frame, Array]:
         """Looks at the latest candidates by time and key; the choices, and the parts that have to look farther back."""
         portions = self.pairs(rows, side, self.inputs[1 - side].table.n, most, self.earlier)
         lefts, rights = np.concatenate([np.empty((2, 0), np.int64), *(pairs.copy() for _, pairs in portions)], axis=1)
@@ -167,7 +167,7 @@ class Recent(ChoosingJoin):
         keep[tied] = o == chosen
         return frame.where(keep)
 
-    def _by_ranks(self, side: int, rows: Array) -> Array:
+    def _by_ranks(self, side: int, rows: RowIds) -> Array:
         """Ranks of the attribute that the policy names."""
         view = self.inputs[side]
         field = view.vars.get(self.policy.by or "") if self.policy.ties == "by" else None
@@ -177,7 +177,7 @@ class Recent(ChoosingJoin):
         return code_ranks(self.circuit.tables.dictionary, np.where(codes == OPEN, NULL, codes))
 
 
-def _unsorted(order: Array, mask: Array) -> Array:
+def _unsorted(order: Array, mask: Mask) -> Array:
     result = np.empty(len(mask), bool)
     result[order] = mask
     return result

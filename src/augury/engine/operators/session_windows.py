@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import SessionWindow
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import NOT_THERE, Operator
 from augury.engine.saved import check_numbers, require
 from augury.engine.saved.forms import is_time
@@ -90,12 +90,12 @@ class SessionWindows(Operator):
 
     # Sessions come and go
 
-    def _codes(self, rows: Array) -> list[Array]:
+    def _codes(self, rows: RowIds) -> list[Array]:
         view = self.inputs[0]
         canonical = self.circuit.tables.dictionary.canonical
         return [canonical(view.table.data[view.vars[name], rows]) for name in self.key]
 
-    def _groups(self, rows: Array, stubs: Sequence[tuple[int, int, int]] = ()) -> Iterator[OpenSession]:
+    def _groups(self, rows: RowIds, stubs: Sequence[tuple[int, int, int]] = ()) -> Iterator[OpenSession]:
         """The sessions that some occurrences make by themselves."""
         data = self.inputs[0].table.data
         rows = np.concatenate([rows, np.array([stub[2] for stub in stubs], np.int64)]) if stubs else rows
@@ -140,7 +140,7 @@ class SessionWindows(Operator):
         self.touched += 1 + len(gone)
         return gone
 
-    def _remove(self, rows: Array) -> list[OpenSession]:
+    def _remove(self, rows: RowIds) -> list[OpenSession]:
         """Occurrences go: their sessions are made anew of what is left of them."""
         table, touched = self.inputs[0].table, dict[int, OpenSession]()
         keys = zip(*(column.tolist() for column in self._codes(rows)), strict=True) if self.key else [()] * len(rows)

@@ -11,12 +11,12 @@ import numpy as np
 
 from augury.algebra.nodes import Rule
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
+from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser
 from augury.engine.operators.derive import events_of
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import View, frame_of, store
 from augury.storage.table import END, LEFT, START
 
@@ -164,7 +164,7 @@ class Throttle(Chooser):
         if len(lost):
             self.links[0].kill(lost)
 
-    def contents(self, rows: Array) -> Iterator[tuple[int, _Codes, _Codes]]:
+    def contents(self, rows: RowIds) -> Iterator[tuple[int, _Codes, _Codes]]:
         """Rows with the event that each makes, equal ones alike, and with their keys."""
         data, canonical = self.inputs[0].table.data, self.circuit.tables.dictionary.canonical
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Flags, Mask, RowIds
+from augury.core.bounds import FAR
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import FAR, Back
+from augury.planner.implied_bounds import Back
 from augury.storage.frame import Frame, View
 from augury.storage.kernels.pairs import probe
 from augury.storage.table import END, LEFT, RANK, START, Index, Table
@@ -45,8 +46,8 @@ class Windowed(Pairing):
         super().__init__(circuit, (rows, found), out, rule)
 
     def within(
-        self, rows: Array, mine: View, fields: Array, index: Index, low: int, high: int, slack: int, limit: int,
-        bounds: Array, most: int = -1, alive: Array | None = None,
+        self, rows: RowIds, mine: View, fields: Array, index: Index, low: int, high: int, slack: int, limit: int,
+        bounds: Array, most: int = -1, alive: Flags | None = None,
     ) -> Iterator[Array]:  # fmt: skip
         """Pairs of rows and rows of an index that lie between two fields of the rows, or up to `slack` after the second.
 
@@ -59,7 +60,7 @@ class Windowed(Pairing):
         for _, pairs in self.portions(probe, rows, mine.table, fields, alive, index, *at):
             yield pairs.copy()
 
-    def paired(self, rows: Array, found: Array, names: Container[str]) -> tuple[Frame, Array]:
+    def paired(self, rows: RowIds, found: Array, names: Container[str]) -> tuple[Frame, Array]:
         """Pairs of a row and what was found in its window, at the times of this; and which agree on what both may bind.
 
         Just the variables and labels with these names are there.
@@ -94,7 +95,10 @@ def still_open(operator: Windowed, since: Mapping[int, int]) -> Array:
     """The rows in whose window something may still appear or vanish."""
     rows, found = operator.inputs
     data, n = rows.table.data, rows.table.n
-    return (data[rows.labels[operator.window][1], :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(bool)
+    recent: Array = (data[rows.labels[operator.window][1], :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(
+        bool
+    )
+    return recent
 
 
 def least_open(operator: Windowed, since: Mapping[int, int]) -> int:
@@ -157,7 +161,7 @@ def _waiting(operator: Windowed, since: Mapping[int, int]) -> Array:
     return still_open(operator, since) | (table.data[END, : table.n] >= since[id(table)])
 
 
-def _with_own(mask: Array, waiting: Array, rows: Table, found: Table) -> Array:
+def _with_own(mask: Mask, waiting: Array, rows: Table, found: Table) -> Array:
     return mask | waiting if rows is found else mask
 
 

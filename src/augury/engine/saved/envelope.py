@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.arrays import Array
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.engine.saved.reading import SnapshotReader
 from augury.engine.saved.unsound import Unsound, not_whole, other_version, require
 from augury.engine.saved.writing import DTYPES, Writer
@@ -71,7 +71,7 @@ def pieces(kind: str, state: Any, **about: str) -> list[bytes | memoryview]:
         head = json.dumps(described, separators=(",", ":")).encode("ascii")
     except RecursionError:
         raise RunError("a value is nested too deeply to be saved", hint="give the parts of it as arguments") from None
-    data = [memoryview(part).cast("B") for part in writer.parts if len(part)]
+    data = [part.data.cast("B") for part in writer.parts if len(part)]
     length = _FRONT.size + len(head) + sum(part.nbytes for part in data) + _DIGEST
     found: list[bytes | memoryview] = [_FRONT.pack(MAGIC, FORMAT, length, len(head)), head, *data]
     digest = hashlib.blake2b(digest_size=_DIGEST)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.saved.forms import FORM_NAMED, Form, are_values, coded
 from augury.engine.saved.unsound import Unsound, require
 from augury.engine.saved.writing import DTYPES

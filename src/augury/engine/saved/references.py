@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers
 from augury.engine.saved.unsound import require
 from augury.storage.unique import unique
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from augury.engine.operators.base import Operator
 
 
-def check_numbers(numbers: Array, least: int, limit: int, what: str) -> None:
+def check_numbers(numbers: Integers, least: int, limit: int, what: str) -> None:
     """Numbers from `least` up to, not including, `limit`."""
     if len(numbers):
         require(least <= int(numbers.min()) and int(numbers.max()) < limit, what)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.core.model import MAX_INT, MIN_INT
 from augury.engine.saved.forms import FORM_OF
 from augury.storage.column import Coded

@@ -10,9 +10,9 @@ from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Line, refuse_clock
 from augury.algebra.matching import Binding
 from augury.core.model import order_key
-from augury.reference.occurrences import Row
-from augury.reference.patterns import World
-from augury.reference.policies import per_values
+from augury.semantics.occurrences import Row
+from augury.semantics.pattern_rows import World
+from augury.semantics.policy_choice import per_values
 
 PAIRS = 4_000  # candidate pairs that an operator is evaluated on, and pairs of partial matches that it looks at
 EACH = 40  # of those, pairs with one left part

@@ -26,8 +26,8 @@ from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.search import Search, rank_of
 from augury.explain.why_not.words import MissWording
 from augury.notation import show_event
-from augury.reference.occurrences import by_type
-from augury.reference.static import Static
+from augury.semantics.occurrences import by_type
+from augury.semantics.static_calls import Static
 
 HEADS = 20  # complete rows that are looked at for what fails after the body
 CAPPED = "there were too many pairs: only the latest rows were looked at"

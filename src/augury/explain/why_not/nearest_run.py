@@ -8,8 +8,8 @@ from augury.core.model import Value, order_key, show_value
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.words import MissWording
 from augury.explain.wording import show_condition
-from augury.reference.occurrences import Row
-from augury.reference.runs import RunEvaluator, RunMatch
+from augury.semantics.occurrences import Row
+from augury.semantics.run_matches import RunEvaluator, RunMatch
 
 MOST = 2_000  # partial runs that are looked at
 _NONE = RunMatch({}, {})

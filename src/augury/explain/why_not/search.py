@@ -17,8 +17,8 @@ from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.nearest_run import NearestRun
 from augury.explain.why_not.words import MissWording, interval_of
-from augury.reference.groups import GroupEvaluator, cover
-from augury.reference.occurrences import Row, distinct
+from augury.semantics.groups import GroupEvaluator, cover
+from augury.semantics.occurrences import Row, distinct
 
 BEAM = 200  # partial matches that a pattern offers, and of those with one end
 FEW = 4

@@ -17,8 +17,8 @@ from augury.explain.why_not.asked import Asked, admits
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.wording import show_condition
 from augury.notation import show_event
-from augury.reference.groups import GroupEvaluator
-from augury.reference.occurrences import Row
+from augury.semantics.groups import GroupEvaluator
+from augury.semantics.occurrences import Row
 
 UNTOLD = "nothing: with these events it is detected, so not all that was detected was given"
 _APART = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.knowledge.reachability.edges import BESIDE, EXTRA, KIND, SOURCE, TARGET, Edges
 from augury.knowledge.reachability.indexing import STEPS, EdgeChanges, ReachabilityIndex, Scratch
 from augury.knowledge.reachability.labels import LOOP, inside
@@ -48,7 +49,7 @@ def link(extras: Array, links: Array, removed: Array, edges: Edges, index: Reach
         for j in range(n):
             x, y = rows[extras[i], TARGET], rows[extras[j], SOURCE]
             links[i, j] = i == j or leads(x, y, removed, index, scratch)
-    scratch.count[STEPS] += n * n
+    scratch.counters[STEPS] += n * n
     for middle in range(n):
         for i in range(n):
             if links[i, middle]:
@@ -71,7 +72,7 @@ def by_extras(
     """Whether a node reaches another by base edges and at least one extra edge."""
     n, rows = len(extras), edges.rows
     component, labels = index.component, index.labels
-    scratch.count[STEPS] += n
+    scratch.counters[STEPS] += n
     tried[:] = 0
     for i in range(n):
         u = rows[extras[i], SOURCE]
@@ -82,7 +83,7 @@ def by_extras(
         for j in range(n):
             if links[i, j] and not tried[j]:
                 tried[j] = 1
-                scratch.count[STEPS] += 1
+                scratch.counters[STEPS] += 1
                 if leads(rows[extras[j], TARGET], y, removed, index, scratch):
                     return True
     return False
@@ -140,6 +141,6 @@ def answer(
             if unsure:
                 known = not index.unique and by_edges(x, y, True, not some, edges, index, scratch)
         out[i] = known
-        if scratch.count[STEPS] > limit and (some or lost):
+        if scratch.counters[STEPS] > limit and (some or lost):
             return i + 1
     return len(xs)

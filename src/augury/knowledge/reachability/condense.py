@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Times
+from augury.core.jit import Kernel
 
 
 @Kernel
-def grouped(by: Array, what: Array, n: int, start: Array, out: Array) -> None:
+def grouped(by: Array, what: Array, n: int, start: Times, out: Array) -> None:
     """`what` grouped by a number below `n`, in the order it comes in."""
     for i in range(len(by)):
         start[by[i] + 1] += 1
@@ -21,7 +22,7 @@ def grouped(by: Array, what: Array, n: int, start: Array, out: Array) -> None:
 
 
 @Kernel
-def components(start: Array, ends: Array, component: Array) -> int:
+def components(start: Times, ends: Times, component: Array) -> int:
     """Tarjan's algorithm: the component of each node, those that are reached first; how many there are."""
     n, clock, count, size = len(start) - 1, 0, 0, 0
     order, low, at = np.zeros(n, np.int64), np.zeros(n, np.int64), start.copy()
@@ -58,7 +59,7 @@ def components(start: Array, ends: Array, component: Array) -> int:
 
 
 @Kernel
-def levels(start: Array, ends: Array, depth: Array, height: Array) -> None:
+def levels(start: Times, ends: Times, depth: Array, height: Array) -> None:
     """The longest ways from the top and to the bottom, of components that come after those they reach."""
     n = len(start) - 1
     for c in range(n):

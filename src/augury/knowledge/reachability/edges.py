@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Integers, RowIds
+from augury.core.jit import Kernel
 from augury.knowledge.reachability.numbering import grown
 
 SOURCE, TARGET, NEXT, PREV, KIND = 0, 1, 2, 4, 6  # of an edge; NEXT and PREV one each way: 0 is out, 1 is in
@@ -16,12 +17,12 @@ GONE, BASE, BESIDE, EXTRA = -1, 0, 1, 2  # kinds of edges; one that is not there
 class Edges(NamedTuple):
     """Edges in chains from each node, out of it and into it."""
 
-    rows: Array
-    heads: Array
+    rows: RowIds
+    heads: Integers
 
 
 @Kernel
-def add(numbers: Array, us: Array, vs: Array, edges: Edges, added: Array) -> int:
+def add(numbers: Integers, us: Array, vs: Array, edges: Edges, added: Array) -> int:
     """Adds edges, by their numbers; how many were not there, which `added` lists."""
     rows, heads = edges.rows, edges.heads
     n = 0

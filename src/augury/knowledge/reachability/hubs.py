@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Times
+from augury.core.jit import Kernel, helper
 
 BITS = 62  # of a word: no sign
 HUB_WORDS = 8_000_000  # how many words at most are spent on hubs, each way
 
 
 @Kernel
-def know_hubs(start: Array, ends: Array, hub: Array, hubs: Array) -> None:
+def know_hubs(start: Times, ends: Times, hub: Array, hubs: Array) -> None:
     """Of each component the hubs it reaches and those that reach it, itself among them; `hub` numbers the hubs."""
     n = len(hub)
     row = np.empty(hubs.shape[2], np.int64)
@@ -28,7 +29,7 @@ def know_hubs(start: Array, ends: Array, hub: Array, hubs: Array) -> None:
             hubs[c, way] = row
 
 
-def hubs_of(start: Array, ends: Array) -> Array:
+def hubs_of(start: Times, ends: Times) -> Array:
     """What components know of hubs: all of them where they are few, else those with the most ways through."""
     n = start.shape[1] - 1
     words = min(-(-n // BITS), min(HUB_WORDS, 8 * (n + ends.shape[1])) // max(n, 1))

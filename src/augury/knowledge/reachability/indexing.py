@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from augury.core.jit import Array, helper
+from augury.core.arrays import Array, Times
+from augury.core.jit import helper
 from augury.knowledge.reachability.condense import both_ways, condense, groups, topological
 from augury.knowledge.reachability.hubs import hubs_of
 from augury.knowledge.reachability.labels import labels_of, spans_of
@@ -26,8 +27,8 @@ class ReachabilityIndex(NamedTuple):
     spans: Array
     up: bool
     unique: bool
-    start: Array
-    ends: Array
+    start: Times
+    ends: Times
     hubs: Array
 
 
@@ -47,14 +48,14 @@ class Scratch(NamedTuple):
 
     seen: Array
     queue: Array
-    count: Array
+    counters: Array
 
 
 @helper
 def stamped(scratch: Scratch) -> int:
     """A number that nothing was marked with so far."""
-    scratch.count[STAMP] += 1
-    return scratch.count[STAMP]  # type: ignore[no-any-return]
+    scratch.counters[STAMP] += 1
+    return scratch.counters[STAMP]  # type: ignore[no-any-return]
 
 
 def indexed(us: Array, vs: Array, n: int) -> tuple[ReachabilityIndex, tuple[Array, Array]]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Times
+from augury.core.jit import Kernel, helper
 
 LOOP, DEPTH, HEIGHT, LABELS = 0, 1, 2, 3  # of a component; a label is (rank, least rank in its tree, least rank of all)
 WIDTH = LABELS + 4 * 3
 
 
 @Kernel
-def label(start: Array, ends: Array, way: int, last_first: bool, labels: Array, column: int) -> None:
+def label(start: Times, ends: Times, way: int, last_first: bool, labels: Array, column: int) -> None:
     """Ranks components as a depth-first search leaves them."""
     n, rank = start.shape[1] - 1, 0
     done, calls = np.zeros(n, np.int64), np.empty(n, np.int64)  # how many edges of a component were followed
@@ -69,7 +70,7 @@ def inside(x: int, y: int, spans: Array, up: bool) -> bool:
     return (spans[b, 0] >= spans[a, 1]) & (spans[b, 0] < spans[a, 0])  # type: ignore[no-any-return]
 
 
-def labels_of(start: Array, ends: Array, loop: Array, depth: Array, height: Array) -> Array:
+def labels_of(start: Times, ends: Times, loop: Array, depth: Array, height: Array) -> Array:
     """The labels of components."""
     labels = np.full((len(loop), 16), -1, np.int32)  # a line of the cache each
     labels[:, LOOP], labels[:, DEPTH], labels[:, HEIGHT] = loop, depth, height

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, helper
+from augury.core.arrays import Array
+from augury.core.jit import helper
 from augury.knowledge.reachability.hubs import BITS, astray, by_hubs
 from augury.knowledge.reachability.indexing import STEPS, ReachabilityIndex, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP, verdict
@@ -26,7 +27,7 @@ def search(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
             c = queue[at1, 1]
             at1 += 1
         for e in range(start[way, c], start[way, c + 1]):
-            scratch.count[STEPS] += 1
+            scratch.counters[STEPS] += 1
             z = ends[way, e]
             if (z > y) if way == 0 else (z < x):  # the rest is further still
                 break

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from augury.core.jit import Array, Kernel, count_work
+from augury.core.arrays import Array, Codes
+from augury.core.jit import Kernel, count_work
 from augury.storage.kernels.hashing import mixed
 
 
@@ -20,7 +21,7 @@ def grown(array: Array, size: int, fill: int) -> Array:
 
 
 @Kernel
-def number(codes: Array, table: Array, n: int, known: Array, ids: Array) -> int:
+def number(codes: Codes, table: Array, n: int, known: Array, ids: Array) -> int:
     """The number of each code; new ones are added from `n` on while `known` has room, else -1. How many there are then."""
     mask = len(table) - 1
     for i in range(len(codes)):
@@ -47,7 +48,7 @@ class Numbering:
     def known(self) -> Array:
         return self._known[: self.n]
 
-    def find(self, codes: Any) -> Array:
+    def find(self, codes: Codes | Sequence[int]) -> Array:
         """The number of each code; -1 where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))
@@ -55,7 +56,7 @@ class Numbering:
         number(codes, self._table, self.n, self.known, ids)
         return ids
 
-    def add(self, codes: Any) -> Array:
+    def add(self, codes: Codes | Sequence[int]) -> Array:
         """The number of each code, a new one where it has none."""
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from augury.core.jit import Array, count_work
+from augury.core.arrays import Array
+from augury.core.jit import count_work
 from augury.knowledge.reachability.answer import answer, answer_forest, classify, link
 from augury.knowledge.reachability.edges import (
     BASE,
@@ -32,7 +35,7 @@ class Reach:
     `a -> b -> c`: a reaches b and c, b reaches c, and none reaches itself.
     """
 
-    def __init__(self, source: Array, target: Array) -> None:
+    def __init__(self, source: Array | Sequence[int], target: Array | Sequence[int]) -> None:
         self._nodes, self._numbers = Numbering(), Numbering()  # the numbers of edges, by those of their ends
         self._edges, self._index = no_edges(), no_index()
         self._scratch = Scratch(np.zeros((0, 2), np.int64), np.empty((0, 2), np.int64), np.zeros(2, np.int64))
@@ -43,7 +46,7 @@ class Reach:
     @property
     def visited(self) -> int:
         """How many edges searches have followed so far."""
-        return int(self._scratch.count[STEPS])
+        return int(self._scratch.counters[STEPS])
 
     @property
     def _changed(self) -> bool:
@@ -52,7 +55,7 @@ class Reach:
 
     # Questions
 
-    def reaches(self, x: Array, y: Array) -> Array:
+    def reaches(self, x: Array | Sequence[int], y: Array | Sequence[int]) -> Array:
         """Whether each x reaches the y beside it."""
         xs, ys = self._nodes.find(x), self._nodes.find(y)
         out, done = np.zeros(len(xs), np.bool_), 0
@@ -64,11 +67,11 @@ class Reach:
             done = answer(xs, ys, done, self._limit, out, self._changes, self._edges, self._index, self._scratch)
         return out
 
-    def targets(self, x: Array) -> tuple[Array, Array]:
+    def targets(self, x: Array | Sequence[int]) -> tuple[Array, Array]:
         """Rows of x and the nodes they reach, each once."""
         return self._spread(x, 0)
 
-    def sources(self, y: Array) -> tuple[Array, Array]:
+    def sources(self, y: Array | Sequence[int]) -> tuple[Array, Array]:
         """Rows of y and the nodes that reach them, each once."""
         return self._spread(y, 1)
 
@@ -95,7 +98,7 @@ class Reach:
 
     # Changes
 
-    def add(self, source: Array, target: Array) -> None:
+    def add(self, source: Array | Sequence[int], target: Array | Sequence[int]) -> None:
         """More edges; those that are there already change nothing."""
         count_work(len(source))
         added = self._link(self._nodes.add(source), self._nodes.add(target))
@@ -111,7 +114,7 @@ class Reach:
         rows[added[back.any(axis=0)], KIND] = BASE
         self._change(np.append(extras, added[rows[added, KIND] == EXTRA]), removed[~back.any(axis=1)])
 
-    def remove(self, source: Array, target: Array) -> None:
+    def remove(self, source: Array | Sequence[int], target: Array | Sequence[int]) -> None:
         """Fewer edges; those that are not there change nothing."""
         us, vs = self._nodes.find(source), self._nodes.find(target)
         many = self._too_many(len(us))
@@ -165,7 +168,7 @@ class Reach:
         small = len(self._index.labels) + self._index.ends.shape[1]
         self._cost = self._nodes.n + len(us) + 4 * small + 1000
 
-    def _spread(self, x: Array, way: int) -> tuple[Array, Array]:
+    def _spread(self, x: Array | Sequence[int], way: int) -> tuple[Array, Array]:
         xs, parts = self._nodes.find(x), list[Array]()
         self._refresh()
         found, done = np.empty((2, max(1024, 2 * self._nodes.n)), np.int64), 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array
+from augury.core.jit import Kernel, helper
 from augury.knowledge.reachability.edges import BASE, KIND, NEXT, TARGET, Edges
 from augury.knowledge.reachability.indexing import STEPS, ReachabilityIndex, Scratch, stamped
 from augury.knowledge.reachability.labels import LOOP
@@ -32,7 +33,7 @@ def by_edges(
             e = edges.heads[queue[at1, 1], 1]
             at1 += 1
         while e >= 0:
-            scratch.count[STEPS] += 1
+            scratch.counters[STEPS] += 1
             z, kind = rows[e, 1 - way], rows[e, KIND]
             e = rows[e, NEXT + way]
             if kind != BASE and not every:
@@ -72,7 +73,7 @@ def shortest(
         at += 1
         e = edges.heads[z, 0]
         while e >= 0:
-            scratch.count[STEPS] += 1
+            scratch.counters[STEPS] += 1
             other = rows[e, TARGET]
             if seen[other, 0] != stamp:
                 seen[other, 0] = stamp
@@ -104,7 +105,7 @@ def spread(
         while at < size:
             c = queue[at, way]
             at += 1
-            scratch.count[STEPS] += 1
+            scratch.counters[STEPS] += 1
             if c != root or index.labels[c, LOOP]:
                 for m in range(first_member[c], first_member[c + 1]):
                     if n == room:
@@ -113,7 +114,7 @@ def spread(
                     found[1, n] = members[1][m]
                     n += 1
             for e in range(index.start[way, c], index.start[way, c + 1]):
-                scratch.count[STEPS] += 1
+                scratch.counters[STEPS] += 1
                 z = index.ends[way, e]
                 if seen[z, way] != stamp:
                     seen[z, way] = stamp
@@ -133,7 +134,7 @@ def walk(xs: Array, first: int, way: int, edges: Edges, scratch: Scratch, found:
         while True:
             e = edges.heads[z, way]
             while e >= 0:
-                scratch.count[STEPS] += 1
+                scratch.counters[STEPS] += 1
                 other = rows[e, 1 - way]
                 if seen[other, way] != stamp:
                     if n == room:

@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array, Codes
 from augury.knowledge.nearby import near_by
 from augury.storage.conditions import Context, Report
 from augury.storage.dictionary import NULL, OPEN, Dictionary
@@ -50,13 +50,13 @@ class Bridge:
     def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
         return near_by(self.knowledge, context, where, frame, self.back)
 
-    def translated(self, codes: Array, unknown: int | None = None) -> Array:
+    def translated(self, codes: Codes, unknown: int | None = None) -> Array:
         """Codes of the circuit as codes of knowledge; texts that it does not know as `unknown`, where that is given."""
         known = self._between()
         self._into, result = _translated(codes, self._into, *known, unknown)
         return result
 
-    def back(self, codes: Array) -> Array:
+    def back(self, codes: Codes) -> Array:
         """Codes of knowledge as codes of the circuit."""
         known = self._between()
         self._back, result = _translated(codes, self._back, *known[::-1])
@@ -76,7 +76,7 @@ def _no_codes() -> Array:
 
 
 def _translated(
-    codes: Array, places: Array, source: Dictionary, target: Dictionary, unknown: int | None = None
+    codes: Codes, places: Array, source: Dictionary, target: Dictionary, unknown: int | None = None
 ) -> tuple[Array, Array]:
     """Codes of one dictionary in another; `places` has those of the values that were translated before."""
     odd = (codes & 1).astype(bool)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.model import Value
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.solving.relation import FactRelation, RelationMark, encoded
@@ -47,7 +47,7 @@ class Changing:
         self._changed(spans)
         return spans
 
-    def make(self, predicate: Predicate, columns: Sequence[Array], times: Array, ends: Array, come: Array) -> Spans:
+    def make(self, predicate: Predicate, columns: Sequence[Array], times: Times, ends: Times, come: Array) -> Spans:
         """Events that make facts, or end them: the arguments, when, whether each ends one, and whether it comes or goes."""
         spans: Spans = {}
         relation = self._relation(predicate)
@@ -65,7 +65,7 @@ class Changing:
         return self.knowledge.relation(*predicate)
 
     def _change(
-        self, relation: FactRelation, spans: Spans, rows: Array, times: Array, acts: Array, untils: Array
+        self, relation: FactRelation, spans: Spans, rows: RowIds, times: Times, acts: Array, untils: Array
     ) -> None:
         if not len(rows):
             return

@@ -9,7 +9,8 @@ import numpy as np
 
 from augury.algebra.plan import Predicate
 from augury.algebra.transitive import transitive
-from augury.core.jit import Array, count_work
+from augury.core.arrays import Array, Codes
+from augury.core.jit import count_work
 from augury.knowledge.reachability import Reach
 from augury.knowledge.solving.materialise import MOST_ANSWERS
 from augury.knowledge.solving.solve import Mode, untouched
@@ -92,7 +93,7 @@ class Closures:
                     self._derived[edge] = (codes[0], codes[1])
         return self._derived[edge]
 
-    def follow(self, edge: Predicate, codes: Array, holds: bool) -> None:
+    def follow(self, edge: Predicate, codes: Codes, holds: bool) -> None:
         """Edges have come to hold, or hold no longer, from some time on without end."""
         for predicate, index in self._indexes.items():
             if self.edges[predicate] == edge and codes.shape[1]:

@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.nodes import Clause, Holds
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
-from augury.core.jit import Array
+from augury.core.arrays import Codes
 from augury.knowledge.solving.solve import FAR, TooMany, untouched
 from augury.storage.rows import Distinct
 from augury.storage.unique import unique_counts
@@ -88,7 +88,7 @@ class Materialised:
         counts = []
         for call, table in zip(calls, tables, strict=True):
             place = next(i for i, a in enumerate(call.args) if isinstance(a, Var) and a.name == shared[0])
-            codes: Array = self.knowledge.words.canonical(table.rows.data[place, : table.rows.n])
+            codes: Codes = self.knowledge.words.canonical(table.rows.data[place, : table.rows.n])
             counts.append(unique_counts(codes))
         _, left, right = np.intersect1d(counts[0][0], counts[1][0], assume_unique=True, return_indices=True)
         return int((counts[0][1][left] * counts[1][1][right]).sum())

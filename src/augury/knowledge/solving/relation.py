@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.arrays import Array, Codes, RowData, RowIds, Times
 from augury.core.errors import DataError
-from augury.core.jit import Array
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.solving.timelines import Before, TimelineChange, Timelines
 from augury.storage.column import Coded, Column
@@ -39,8 +39,8 @@ class FactRelation:
     def __init__(self, name: str, arity: int, words: Dictionary) -> None:
         self.name, self.arity, self.words = name, arity, words
         self.rows = Distinct(arity, words)
-        self.since: Array | None = None  # where a fact has a timeline, it holds at most from here
-        self.until: Array | None = None  # up to here
+        self.since: Times | None = None  # where a fact has a timeline, it holds at most from here
+        self.until: Times | None = None  # up to here
         self.timelines = Timelines()
         self.given = 0  # how many facts were there when the run began
         self.journal: list[Before] = []  # how facts were before each change of a step
@@ -80,7 +80,7 @@ class FactRelation:
         self.journal.clear()
         self._bounds = None
 
-    def change(self, rows: Array, times: Array, acts: Array, untils: Array) -> TimelineChange:
+    def change(self, rows: RowIds, times: Times, acts: Array, untils: Array) -> TimelineChange:
         """Takes in changes of facts, in the order in which they came to be known."""
         self._with_times(self.rows.n)
         assert self.since is not None and self.until is not None
@@ -95,7 +95,7 @@ class FactRelation:
         self._see(times, untils[acts == k.ASSERT])
         return change
 
-    def _apply(self, rows: Array, times: Array, acts: Array, untils: Array) -> TimelineChange:
+    def _apply(self, rows: RowIds, times: Times, acts: Array, untils: Array) -> TimelineChange:
         assert self.since is not None and self.until is not None
         return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive, self.journal)
 
@@ -144,7 +144,7 @@ class FactRelation:
         elif len(self.since) < size:
             self.since, self.until = grown(self.since, size, before, ALWAYS), grown(self.until, size, before, EVER)
 
-    def _check(self, *times: Array) -> None:
+    def _check(self, *times: Times) -> None:
         for some in times:
             usual = some[(some != ALWAYS) & (some != EVER)]
             if len(usual) and (usual.min() <= -_LONGEST or usual.max() >= _LONGEST):
@@ -167,7 +167,7 @@ class FactRelation:
                 self._see(self.since[:n][plain], self.until[:n][plain], entries[k.TIME], said)
         return self._bounds[: self._bounded]
 
-    def _see(self, *times: Array) -> None:
+    def _see(self, *times: Times) -> None:
         if self._bounds is None:
             return  # nobody has asked for them
         new = unique(np.concatenate(times))
@@ -215,14 +215,14 @@ class FactRelation:
         from_[places], to[places] = since[keep], until[keep]
         self.rows, self.timelines, self.since, self.until = rows, lines, from_, to
 
-    def recode(self, words: Dictionary, data: Array) -> None:
+    def recode(self, words: Dictionary, data: RowData) -> None:
         """Takes over codes of another dictionary."""
         self.words = words
         self.rows.recode(words, data)
 
     # Questions
 
-    def holding(self, rows: Array, at: Array) -> Array:
+    def holding(self, rows: RowIds, at: Array) -> Array:
         """Which facts hold, each at a time of its own."""
         held = self.rows.alive[rows].astype(bool)
         if self.since is not None and self.until is not None:
@@ -233,7 +233,7 @@ class FactRelation:
 
     def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
-        times = None if self.since is None else (at, self.since, self.until)
+        times = None if self.since is None or self.until is None else (at, self.since, self.until)
         which, rows = self.rows.find(fields, asked, count, times=times)
         if self.timelines.used and len(rows):
             held = self.timelines.holding(rows, at[which], np.ones(len(rows), bool))
@@ -274,7 +274,7 @@ class FactRelation:
         self.settle(ALWAYS)
 
 
-def encoded(column: Column, words: Dictionary) -> Array:
+def encoded(column: Column, words: Dictionary) -> Codes:
     """A column of facts as codes."""
     if isinstance(column, Coded):
         return words.encode_all((*column.values, None))[

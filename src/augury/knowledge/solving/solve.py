@@ -18,7 +18,8 @@ from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
 from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import variables
-from augury.core.jit import Array, count_work
+from augury.core.arrays import Array
+from augury.core.jit import count_work
 from augury.storage.frame import Frame
 from augury.storage.rows import Distinct, Rows
 from augury.storage.table import NONE

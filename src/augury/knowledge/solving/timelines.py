@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from augury.core.arrays import Array, Flags, RowIds, Times
 from augury.core.errors import RunError
-from augury.core.jit import Array
 from augury.storage.grouping import spread
 from augury.storage.kernels import entries as k
 from augury.storage.table import capacity, grown
@@ -28,7 +28,7 @@ _FEW = 1024  # entries that are not worth packing
 class TimelineChange:
     """What a step did to timelines: over which times facts changed."""
 
-    rows: Array  # the facts, each once
+    rows: RowIds  # the facts, each once
     lo: Array  # since when it holds and did not before, or the reverse; `hi` where nothing changed
     hi: Array
     began: Array  # whether it holds without end now, and did not before
@@ -39,11 +39,11 @@ class TimelineChange:
 class Before:
     """How some facts were before a change. The entries before the first changed one are not touched by it."""
 
-    rows: Array
+    rows: RowIds
     places: Array
-    since: Array
-    until: Array
-    alive: Array
+    since: Times
+    until: Times
+    alive: Flags
     at: Array  # where the entries below have been
     entries: Array
     used: int
@@ -67,7 +67,7 @@ class Timelines:
         if rows > self.places.shape[1]:
             self.places = grown(self.places, capacity(rows), self.places.shape[1], -1)
 
-    def known(self, rows: Array) -> Array:
+    def known(self, rows: RowIds) -> Array:
         """Which facts have a timeline. There is room for those only that have been changed."""
         known = np.zeros(len(rows), bool)
         inside = rows < self.places.shape[1]
@@ -76,13 +76,13 @@ class Timelines:
 
     def apply(
         self,
-        rows: Array,
-        times: Array,
+        rows: RowIds,
+        times: Times,
         acts: Array,
         untils: Array,
-        since: Array,
-        until: Array,
-        alive: Array,
+        since: Times,
+        until: Times,
+        alive: Flags,
         journal: list[Before],
     ) -> TimelineChange:
         """Takes in changes, in this order. `since` and `until` become bounds for the times at which facts hold.
@@ -104,7 +104,7 @@ class Timelines:
         lasting = spans[2:].astype(bool)
         return TimelineChange(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
 
-    def _before(self, touched: Array, begins: Array, times: Array, since: Array, until: Array, alive: Array) -> Before:
+    def _before(self, touched: Array, begins: Array, times: Times, since: Times, until: Times, alive: Flags) -> Before:
         kept = np.zeros(len(touched), np.int64)
         k.unchanged(touched, begins, times, self.places, self.entries, kept)
         places = self.places[:, touched]
@@ -114,7 +114,7 @@ class Timelines:
             touched, places, since[touched], until[touched], alive[touched], at, self.entries[:, at], self.used
         )
 
-    def undo(self, before: Before, since: Array, until: Array, alive: Array) -> None:
+    def undo(self, before: Before, since: Times, until: Times, alive: Flags) -> None:
         """Puts facts back as they were. It may be broken off and called again."""
         rows = before.rows
         self.entries[:, before.at] = before.entries
@@ -140,7 +140,7 @@ class Timelines:
             self._tail = np.empty((6, capacity(int(count.max()))), np.int64)
         return np.stack([touched, np.where(moved, ends - size, -1), size])
 
-    def settle(self, n: int, floor: int, since: Array, until: Array, alive: Array, unmade: bool = False) -> None:
+    def settle(self, n: int, floor: int, since: Times, until: Times, alive: Flags, unmade: bool = False) -> None:
         """Forgets how it came that facts hold at a time up to which nothing changes any more."""
         k.retell(self.places, n, self.entries, floor, unmade, since, until, alive)
         count = int(self.places[k.COUNT, :n][self.places[k.FIRST, :n] >= 0].sum())
@@ -159,26 +159,26 @@ class Timelines:
     def bytes(self) -> int:
         return int(self.places.nbytes) + 48 * self.used
 
-    def keep(self, rows: Array, places: Array) -> None:
+    def keep(self, rows: RowIds, places: Array) -> None:
         """Goes on with some of the facts, at other places."""
         kept = self.places[:, rows]
         self.places = np.full((3, capacity(int(places.max(initial=0)) + 1)), -1, np.int64)
         self.places[:, places] = kept
 
-    def holding(self, rows: Array, at: Array, held: Array) -> Array:
+    def holding(self, rows: RowIds, at: Array, held: Array) -> Array:
         """Which facts hold at times; `held` is what is known of those without a timeline."""
         k.holding(rows, at, self.places, self.entries, held)
         return held
 
     # State
 
-    def state(self, rows: Array) -> dict[str, Any]:
+    def state(self, rows: RowIds) -> dict[str, Any]:
         """The timelines of some facts, one after the other."""
         first, count, _ = self.places[:, rows]
         at = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
         return {"counts": count.copy(), "entries": self.entries[: k.REACH, at]}
 
-    def fill(self, rows: Array, state: dict[str, Any]) -> None:
+    def fill(self, rows: RowIds, state: dict[str, Any]) -> None:
         """Timelines for facts that have none, or others."""
         counts, entries = np.asarray(state["counts"], np.int64), np.asarray(state["entries"], np.int64)
         total = int(counts.sum()) if counts.ndim == 1 else -1

@@ -12,6 +12,7 @@ from augury.algebra.plan import Query
 from augury.algebra.regular import RegularExpressionError, check_pattern
 from augury.algebra.relations import RELATIONS
 from augury.algebra.scalar import Function
+from augury.algebra.sparql_conditions import KNOWN_PREFIXES, query_name, with_prefixes
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.algebra.wall_time import check_time_format
 from augury.core.clock import SECOND, Duration
@@ -19,8 +20,6 @@ from augury.core.errors import NOWHERE, Span, counted, nearest
 from augury.core.model import Iri
 from augury.language.rules import syntax as s
 from augury.language.rules.named_arguments import by_place
-from augury.language.rules.queries import query_name, with_prefixes
-from augury.language.rules.read import KNOWN_PREFIXES
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import LENGTH, MOMENTS, OVERLAP, Symbols
 

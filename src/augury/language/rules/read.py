@@ -9,6 +9,7 @@ from dataclasses import replace
 from lark import Token, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 
+from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.core.errors import Findings, Note, Source, Span
 from augury.language.rules import syntax as s
 from augury.language.rules.grammar import parser
@@ -16,13 +17,6 @@ from augury.language.rules.nesting import too_large
 from augury.language.rules.parse_trees import Refused, TreeReader
 from augury.language.rules.statements import COLON, StatementText, chunks
 from augury.language.rules.syntax_errors import explain, next_statement
-
-KNOWN_PREFIXES = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-}
 
 Loader = Callable[[str, Span], Source | None]
 

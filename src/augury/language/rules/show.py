@@ -6,10 +6,10 @@ import re
 from typing import assert_never
 
 from augury.algebra.relations import OPERATORS, RELATIONS
+from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.algebra.terms import Const, Var, Wild
 from augury.core.model import Iri, show_value
 from augury.language.rules import syntax as s
-from augury.language.rules.read import KNOWN_PREFIXES
 
 WIDTH = 100
 # Binding strength, loosest first; a looser part inside a tighter place gets parentheses.

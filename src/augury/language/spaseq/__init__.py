@@ -4,5 +4,5 @@
                                                                           └── query_printer.py ──▶ text
 
 The language around the braces is ours; what stands inside the braces of a GPM, and expressions, are SPARQL, which
-`sparql_text.py` writes in a normal form and `sparql_parser.py` has rdflib read.
+`sparql_text.py` writes in a normal form and `algebra/sparql_parser.py` has rdflib read.
 """

@@ -24,7 +24,8 @@ from augury.algebra.graph_queries import (
     Window,
     uses,
 )
-from augury.core.clock import MAX_TIME, UNITS, Timestamp, read_timestamp
+from augury.core.bounds import MAX_TIME
+from augury.core.clock import UNITS, Timestamp, read_timestamp
 from augury.core.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern, report

@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from augury.algebra.sparql_algebra import Expression, Pattern
-from augury.core.errors import RunError, misspelt
-from augury.language.spaseq.sparql_parser import (
+from augury.algebra.sparql_parser import (
     NoFunction,
     PatternError,
     SparqlSyntaxError,
@@ -17,6 +16,7 @@ from augury.language.spaseq.sparql_parser import (
     read_pattern,
     sparql,
 )
+from augury.core.errors import RunError, misspelt
 from augury.language.spaseq.sparql_text import Normal, closing
 from augury.language.spaseq.tokens import SparqlToken
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
+from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.core.errors import Findings, Span, misspelt
-from augury.language.rules.read import KNOWN_PREFIXES
 from augury.language.spaseq.tokens import SparqlToken
 
 _STRING = "<http://www.w3.org/2001/XMLSchema#string>"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Flags, RowIds, Times
+from augury.core.jit import Kernel, helper
 
 MAKES_NO_ARRAYS = True
 TIME, MADE, ENDED, SAID, SAID_UNTIL, REACH = range(6)  # of an entry of a timeline
@@ -75,7 +76,7 @@ def entries_before(entries: Array, first: int, count: int, time: int, own: bool)
 
 
 @helper
-def hull(entries: Array, first: int, count: int, row: int, since: Array, until: Array, alive: Array) -> None:
+def hull(entries: Array, first: int, count: int, row: int, since: Times, until: Times, alive: Flags) -> None:
     """Bounds for the times at which a fact holds."""
     alive[row] = 1 if count > 0 else 0
     if count > 0:
@@ -84,7 +85,7 @@ def hull(entries: Array, first: int, count: int, row: int, since: Array, until: 
 
 
 @Kernel
-def unchanged(touched: Array, begins: Array, times: Array, places: Array, entries: Array, kept: Array) -> None:
+def unchanged(touched: Array, begins: Array, times: Times, places: Array, entries: Array, kept: Array) -> None:
     """How many entries of each timeline come before the first of its changes."""
     for g in range(len(touched)):
         row = touched[g]
@@ -94,8 +95,8 @@ def unchanged(touched: Array, begins: Array, times: Array, places: Array, entrie
 
 @Kernel
 def tell(
-    groups: Array, begins: Array, times: Array, acts: Array, untils: Array, places: Array, entries: Array, tail: Array,
-    since: Array, until: Array, alive: Array, olds: Array, spans: Array,
+    groups: Array, begins: Array, times: Times, acts: Array, untils: Array, places: Array, entries: Array, tail: Array,
+    since: Times, until: Times, alive: Flags, olds: Array, spans: Array,
 ) -> int:  # fmt: skip
     """Takes changes into the timelines of facts; -1, or the number of one that does not fit.
 
@@ -155,7 +156,7 @@ def tell(
 
 @Kernel
 def retell(
-    places: Array, n: int, entries: Array, floor: int, unmade: bool, since: Array, until: Array, alive: Array
+    places: Array, n: int, entries: Array, floor: int, unmade: bool, since: Times, until: Times, alive: Flags
 ) -> None:
     """Goes through all timelines: what is up to `floor` is said by one entry, if at all; `unmade` forgets what was made."""
     for row in range(n):
@@ -203,7 +204,7 @@ def repack(places: Array, n: int, entries: Array, packed: Array) -> int:
 
 
 @Kernel
-def holding(rows: Array, at: Array, places: Array, entries: Array, held: Array) -> None:
+def holding(rows: RowIds, at: Array, places: Array, entries: Array, held: Array) -> None:
     """Which facts hold at a time, of those that have a timeline; the others are left as they are."""
     for i in range(len(rows)):
         first = places[FIRST, rows[i]]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Integers
+from augury.core.jit import Kernel
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, NUMBER, mixed
 
 MAKES_NO_ARRAYS = True
 
 
 @Kernel
-def refill_floats(known: Array, bits: Array, buckets: Array) -> None:
+def refill_floats(known: Array, bits: Array, buckets: Integers) -> None:
     """Fills new buckets with the floats there are."""
     mask = len(buckets) - 1
     for i in range(len(known)):
@@ -21,7 +22,7 @@ def refill_floats(known: Array, bits: Array, buckets: Array) -> None:
 
 
 @Kernel
-def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Array, ids: Array) -> int:
+def intern_floats(given: Array, bits: Array, numbers: Array, n: int, buckets: Integers, ids: Array) -> int:
     """The ids of floats in a table of floats, new ones added from `n` on; how many there are then."""
     mask, ready = len(buckets) - 1, 0 if len(buckets) >= FAR_AWAY else len(given)
     for i in range(len(given)):

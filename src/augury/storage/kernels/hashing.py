@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Integers, RowData, RowIds
+from augury.core.jit import Kernel, helper
 
 MAKES_NO_ARRAYS = True
 # Hash tables have open addressing. A bucket holds a hash and a number, `hash << 32 | number`, so that a search passes by
@@ -15,7 +16,7 @@ MEMBER = 1  # of a group of rows with one key: one of them, see `index.py`
 
 
 @helper
-def canonical(code: int, canon: Array) -> int:
+def canonical(code: int, canon: Codes) -> int:
     """The one code of all values that are equal to this one: 1.0 is 1."""
     if code & 1:
         return canon[code >> 1]  # type: ignore[no-any-return]
@@ -32,7 +33,7 @@ def mixed(h: int, code: int) -> int:
 
 
 @helper
-def key_hash(data: Array, row: int, keys: Array, canon: Array, nullish: Array) -> int:
+def key_hash(data: RowData, row: int, keys: Array, canon: Codes, nullish: Array) -> int:
     """A hash of the key of a row; -1 where a part of it is null, which equals nothing."""
     h = 1540483477
     for k in range(len(keys)):
@@ -44,7 +45,7 @@ def key_hash(data: Array, row: int, keys: Array, canon: Array, nullish: Array) -
 
 
 @helper
-def same_key(data: Array, row: int, keys: Array, others: Array, other: int, okeys: Array, canon: Array) -> bool:
+def same_key(data: RowData, row: int, keys: Array, others: Array, other: int, okeys: Array, canon: Codes) -> bool:
     for k in range(len(keys)):
         x, y = data[keys[k], row], others[okeys[k], other]
         if x != y and canonical(x, canon) != canonical(y, canon):
@@ -54,7 +55,15 @@ def same_key(data: Array, row: int, keys: Array, others: Array, other: int, okey
 
 @helper
 def find_group(
-    h: int, data: Array, row: int, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array
+    h: int,
+    data: RowData,
+    row: int,
+    keys: Array,
+    others: Array,
+    okeys: Array,
+    buckets: Integers,
+    groups: Array,
+    canon: Codes,
 ) -> int:
     """The bucket of the group of rows in `others` with the key of a row; where there is none, the empty bucket for it."""
     mask = len(buckets) - 1
@@ -69,7 +78,7 @@ def find_group(
 
 @helper
 def group_of(
-    data: Array, row: int, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array,
+    data: RowData, row: int, keys: Array, others: Array, okeys: Array, buckets: Integers, groups: Array, canon: Codes,
     nullish: Array,
 ) -> int:  # fmt: skip
     """The group of rows in `others` with the key of a row; -1 where there is none."""
@@ -82,7 +91,7 @@ def group_of(
 
 @helper
 def read_ahead(
-    rows: Array, first: int, last: int, data: Array, keys: Array, buckets: Array, canon: Array, nullish: Array
+    rows: RowIds, first: int, last: int, data: RowData, keys: Array, buckets: Integers, canon: Codes, nullish: Array
 ) -> bool:
     """Whether some of these rows may have a group. Their buckets are in the caches then: see `AHEAD`."""
     mask, greatest = len(buckets) - 1, EMPTY

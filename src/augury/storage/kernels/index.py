@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, MEMBER, NUMBER, find_group, key_hash
 
 MAKES_NO_ARRAYS = True
@@ -11,7 +12,9 @@ HASH, TAIL, LAST_FOUND, CALL = 0, 2, 3, 4
 
 
 @helper
-def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: int, prev: Array, after: Array) -> None:
+def chain_in(
+    data: RowData, row: int, order: int, alive: Flags, groups: Array, g: int, prev: Integers, after: Integers
+) -> None:
     """Puts a row where it belongs in the chain of a group. Rows mostly come in order, so the walk is short."""
     at = data[order, row]
     later, here = -1, groups[g, TAIL]
@@ -32,7 +35,7 @@ def chain_in(data: Array, row: int, order: int, alive: Array, groups: Array, g: 
 
 
 @helper
-def unlink(row: int, later: int, groups: Array, g: int, prev: Array, after: Array) -> None:
+def unlink(row: int, later: int, groups: Array, g: int, prev: Integers, after: Integers) -> None:
     """Takes a row out of a chain; `later` is the one after it, -1 where it is the tail."""
     if later < 0:
         groups[g, TAIL] = prev[row]
@@ -43,7 +46,9 @@ def unlink(row: int, later: int, groups: Array, g: int, prev: Array, after: Arra
 
 
 @helper
-def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array, after: Array, call: int) -> int:
+def seek(
+    high: int, data: RowData, order: int, groups: Array, g: int, prev: Integers, after: Integers, call: int
+) -> int:
     """The last row of a chain whose order field is at most `high`.
 
     Rows look for partners in the order of time, mostly, so it is near the one that was found last in this call.
@@ -62,8 +67,8 @@ def seek(high: int, data: Array, order: int, groups: Array, g: int, prev: Array,
 
 @Kernel
 def arrange(
-    data: Array, rows: Array, keys: Array, order: int, alive: Array,
-    buckets: Array, groups: Array, count: int, prev: Array, after: Array, canon: Array, nullish: Array,
+    data: RowData, rows: RowIds, keys: Array, order: int, alive: Flags,
+    buckets: Integers, groups: Array, count: int, prev: Integers, after: Integers, canon: Codes, nullish: Array,
 ) -> int:  # fmt: skip
     """Adds rows to an index; how many groups it has then. Rows in ascending order of the field take one step each."""
     ready = 0 if len(buckets) >= FAR_AWAY else len(rows)
@@ -102,7 +107,7 @@ def arrange(
 
 
 @Kernel
-def rehash(buckets: Array, groups: Array, count: int) -> None:
+def rehash(buckets: Integers, groups: Array, count: int) -> None:
     """Fills new buckets with the groups there are."""
     mask = len(buckets) - 1
     for g in range(count):

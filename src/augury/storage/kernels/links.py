@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Flags, Integers, RowIds
+from augury.core.jit import Kernel
 from augury.storage.kernels.sets import SUPPORTS
 
 MAKES_NO_ARRAYS = True
 
 
 @Kernel
-def link(parents: Array, lo: int, hi: int, heads: Array, after: Array) -> None:
+def link(parents: RowIds, lo: int, hi: int, heads: Integers, after: Integers) -> None:
     """Chains the rows from `lo` up to `hi` to the rows they were made of."""
     for row in range(lo, hi):
         p = parents[row]
@@ -19,7 +20,7 @@ def link(parents: Array, lo: int, hi: int, heads: Array, after: Array) -> None:
 
 
 @Kernel
-def kill_children(dead: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
+def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, found: Array) -> int:
     """Kills what was made of dead rows; how many there were."""
     n = 0
     for i in range(len(dead)):
@@ -35,7 +36,7 @@ def kill_children(dead: Array, heads: Array, after: Array, alive: Array, found: 
 
 
 @Kernel
-def standing_children(rows: Array, heads: Array, after: Array, alive: Array, found: Array) -> int:
+def standing_children(rows: RowIds, heads: Integers, after: Integers, alive: Flags, found: Array) -> int:
     """What was made of rows and stands; how many there are."""
     n = 0
     for i in range(len(rows)):
@@ -51,7 +52,7 @@ def standing_children(rows: Array, heads: Array, after: Array, alive: Array, fou
 @Kernel
 def fall(
     events: Array, count: int, standing: Array, supports: Array,
-    heads: Array, after: Array, alive: Array, rows: Array,
+    heads: Integers, after: Integers, alive: Flags, rows: RowIds,
     heads2: Array, after2: Array, alive2: Array, event: Array, derivations: Array, weakened: Array,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Events that fell, the rows made of them, the derivations that those were, and the events that stood on them alone.

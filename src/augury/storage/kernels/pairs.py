@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.jit import Kernel, helper
 from augury.storage.fields import END, LEFT, RANK, RIGHT, START
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
 from augury.storage.kernels.index import CALL, LAST_FOUND, TAIL, seek, unlink
@@ -11,7 +12,7 @@ MAKES_NO_ARRAYS = True
 
 
 @helper
-def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -> bool:
+def meets_all(bounds: Array, data: RowData, row: int, others: Array, other: int) -> bool:
     """Whether two rows meet all bounds `x - y <= limit`; a bound is (side of x, field of x, side, field, limit)."""
     for k in range(len(bounds)):
         x = data[bounds[k, 1], row] if bounds[k, 0] == 0 else others[bounds[k, 1], other]
@@ -23,8 +24,8 @@ def meets_all(bounds: Array, data: Array, row: int, others: Array, other: int) -
 
 @helper
 def next_group(
-    i: int, ready: int, rows: Array, data: Array, keys: Array, alive: Array, others: Array, okeys: Array, buckets: Array,
-    groups: Array, canon: Array, nullish: Array,
+    i: int, ready: int, rows: RowIds, data: RowData, keys: Array, alive: Flags, others: Array, okeys: Array, buckets: Integers,
+    groups: Array, canon: Codes, nullish: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The next of some rows, from `i` on, that stands and whose key an index has: its place, and its group there; -1
     where there is none. Buckets of the rows before `ready` have been read ahead."""
@@ -43,7 +44,7 @@ def next_group(
 
 
 @helper
-def leave(row: int, groups: Array, g: int, prev: Array, after: Array) -> int:
+def leave(row: int, groups: Array, g: int, prev: Integers, after: Integers) -> int:
     """Takes a row that is dead out of a chain; the one before it."""
     unlink(row, after[row], groups, g, prev, after)
     if groups[g, LAST_FOUND] == row:  # a search must not begin at what is no longer in the chain
@@ -53,9 +54,9 @@ def leave(row: int, groups: Array, g: int, prev: Array, after: Array) -> int:
 
 @Kernel
 def probe(
-    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    rows: RowIds, first: int, data: RowData, keys: Array, alive: Flags,
     others: Array, okeys: Array, oalive: Array, order: int,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array,
     span: Array, reach: Array, floor: int, limit: int, bounds: Array, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Pairs rows with the rows of an index that have their key and meet the bounds.
@@ -109,9 +110,9 @@ def probe(
 
 @Kernel
 def probe_last(
-    rows: Array, first: int, data: Array, keys: Array, alive: Array,
+    rows: RowIds, first: int, data: RowData, keys: Array, alive: Flags,
     others: Array, okeys: Array, oalive: Array, order: int,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array,
+    buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array,
     high: int, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Like `probe`, for the last ones up to the field `high`: so many, and what ends together with the first of
@@ -149,9 +150,9 @@ def probe_last(
 
 @Kernel
 def rows_with_last(
-    given: Array, first: int, data: Array, keys: Array, alive: Array, buckets: Array, groups: Array, prev: Array, after: Array,
+    given: Array, first: int, data: RowData, keys: Array, alive: Flags, buckets: Integers, groups: Array, prev: Integers, after: Integers,
     others: Array, okeys: Array, oalive: Array, order: int, obuckets: Array, ogroups: Array, oprev: Array,
-    canon: Array, nullish: Array, limit: int, most: int, found: Array,
+    canon: Codes, nullish: Array, limit: int, most: int, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The rows of an index among whose last ones given rows may be: as many others, `most`, do not end between the two.
 
@@ -193,8 +194,8 @@ def rows_with_last(
 
 @Kernel
 def latest_start(
-    rows: Array, data: Array, keys: Array, others: Array, okeys: Array, oalive: Array,
-    buckets: Array, groups: Array, prev: Array, after: Array, call: int, canon: Array, nullish: Array, found: Array,
+    rows: RowIds, data: RowData, keys: Array, others: Array, okeys: Array, oalive: Array,
+    buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array, found: Array,
 ) -> int:  # fmt: skip
     """For each row the latest start of the rows of an index that have its key and end before it starts."""
     touched, ready, some = 0, 0 if len(buckets) >= FAR_AWAY else len(rows), True

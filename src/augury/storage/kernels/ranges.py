@@ -6,7 +6,8 @@ offset is a multiple of that, so that the nodes of all trees over positions can 
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
+from augury.core.jit import Kernel, helper
 from augury.storage.fields import END, START
 from augury.storage.kernels.hashing import group_of
 
@@ -16,7 +17,7 @@ FIRST, SIZE, ROOM = 0, 1, 2  # of a segment: its offset in the pool, how many ro
 
 @Kernel
 def groups_of(
-    rows: Array, data: Array, keys: Array, others: Array, okeys: Array, buckets: Array, groups: Array, canon: Array,
+    rows: RowIds, data: RowData, keys: Array, others: Array, okeys: Array, buckets: Integers, groups: Array, canon: Codes,
     nullish: Array, found: Array,
 ) -> None:  # fmt: skip
     """The group of each row in an index; -1 where there is none."""
@@ -70,7 +71,7 @@ def climb(position: int, room: int, slots: Array, values: Array, sums: int, tree
 
 @Kernel
 def append_rows(
-    rows: Array, group: Array, data: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    rows: RowIds, group: Array, data: RowData, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
     tree: Array, late: Array,
 ) -> int:  # fmt: skip
     """Appends rows, in the order of time, to their segments. Rows that belong further ahead are listed in `late`; how many."""
@@ -123,7 +124,7 @@ def retotal(
 
 @Kernel
 def merge_rows(
-    rows: Array, group: Array, data: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    rows: RowIds, group: Array, data: RowData, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
     tree: Array,
 ) -> int:  # fmt: skip
     """Puts late rows, sorted by group, end and start, into their segments; how many rows it has looked at."""
@@ -151,7 +152,7 @@ def merge_rows(
 
 
 @helper
-def first_ending(low: int, ends: Array, first: int, last: int) -> int:
+def first_ending(low: int, ends: Times, first: int, last: int) -> int:
     """The first position of a segment whose row ends at `low` or later."""
     while first < last:
         middle = (first + last) // 2
@@ -164,7 +165,7 @@ def first_ending(low: int, ends: Array, first: int, last: int) -> int:
 
 @Kernel
 def remove_rows(
-    rows: Array, group: Array, data: Array, alive: Array, spans: Array, slots: Array, ends: Array, values: Array,
+    rows: RowIds, group: Array, data: RowData, alive: Flags, spans: Array, slots: Array, ends: Times, values: Array,
     running: Array, tree: Array,
 ) -> int:  # fmt: skip
     """Takes dead rows, sorted by group and end, out of their segments; how many rows it has looked at."""
@@ -192,7 +193,7 @@ def remove_rows(
 
 @Kernel
 def move_segments(
-    groups: Array, target: Array, rooms: Array, spans: Array, slots: Array, ends: Array, values: Array, running: Array,
+    groups: Array, target: Array, rooms: Array, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
     tree: Array,
 ) -> None:  # fmt: skip
     """Moves segments to where they have more room."""
@@ -230,8 +231,8 @@ def best_between(
 
 @Kernel
 def totals_within(
-    rows: Array, group: Array, data: Array, low: int, high: int, most: int, others: Array, longest: int, spans: Array,
-    slots: Array, ends: Array, values: Array, running: Array, tree: Array, counts: Array, edges: Array, cut: Array,
+    rows: RowIds, group: Array, data: RowData, low: int, high: int, most: int, others: Array, longest: int, spans: Array,
+    slots: Array, ends: Times, values: Array, running: Array, tree: Array, counts: Integers, edges: Array, cut: Array,
     found: Array, best: Array,
 ) -> int:  # fmt: skip
     """For each row the totals of the rows of its group that lie between its fields `low` and `high`.
@@ -293,7 +294,7 @@ def totals_within(
 
 @Kernel
 def mark_within(
-    rows: Array, group: Array, data: Array, low: int, high: int, most: int, spans: Array, ends: Array, steps: Array
+    rows: RowIds, group: Array, data: RowData, low: int, high: int, most: int, spans: Array, ends: Times, steps: Array
 ) -> None:
     """Counts in `steps` where the windows of rows begin and end in the pool: 1 where one begins, -1 behind its last row."""
     for i in range(len(rows)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.jit import Kernel, helper
 from augury.storage.fields import END, RANK, START
 from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
 
@@ -12,7 +13,7 @@ HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many der
 
 
 @helper
-def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
+def event_hash(given: Array, i: int, arity: int, canon: Codes) -> int:
     """A hash of the times and arguments of an event (start, end, rank, arguments)."""
     h: int = mixed(mixed(668265263, given[START, i]), given[END, i])
     for k in range(arity):
@@ -21,7 +22,7 @@ def event_hash(given: Array, i: int, arity: int, canon: Array) -> int:
 
 
 @helper
-def row_hash(data: Array, row: int, keys: Array, canon: Array) -> int:
+def row_hash(data: RowData, row: int, keys: Array, canon: Codes) -> int:
     """The same of a row of a table."""
     h: int = mixed(mixed(668265263, data[START, row]), data[END, row])
     for k in range(len(keys)):
@@ -31,8 +32,8 @@ def row_hash(data: Array, row: int, keys: Array, canon: Array) -> int:
 
 @Kernel
 def support(
-    given: Array, lo: int, hi: int, data: Array, keys: Array, counts: Array, alive: Array, n: int,
-    buckets: Array, canon: Array, target: Array,
+    given: Array, lo: int, hi: int, data: RowData, keys: Array, counts: Integers, alive: Flags, n: int,
+    buckets: Integers, canon: Codes, target: Array,
 ) -> int:  # fmt: skip
     """Adds the events `given[:, lo:hi]` (start, end, rank, arguments) to a set; how many rows it has then.
 
@@ -78,14 +79,14 @@ def support(
 
 
 @Kernel
-def hashes(data: Array, n: int, keys: Array, canon: Array, counts: Array) -> None:
+def hashes(data: RowData, n: int, keys: Array, canon: Codes, counts: Integers) -> None:
     """The hash of each row of a set."""
     for row in range(n):
         counts[HASH, row] = row_hash(data, row, keys, canon)
 
 
 @Kernel
-def forget(rows: Array, counts: Array, buckets: Array) -> None:
+def forget(rows: RowIds, counts: Integers, buckets: Integers) -> None:
     """Takes rows out of a set; others are found past the buckets that were used."""
     mask = len(buckets) - 1
     for i in range(len(rows)):
@@ -98,7 +99,7 @@ def forget(rows: Array, counts: Array, buckets: Array) -> None:
 
 
 @Kernel
-def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
+def refill(counts: Integers, alive: Flags, n: int, buckets: Integers) -> None:
     """Fills new buckets with the rows of a set that stand."""
     mask = len(buckets) - 1
     for row in range(n):
@@ -110,7 +111,7 @@ def refill(counts: Array, alive: Array, n: int, buckets: Array) -> None:
 
 
 @Kernel
-def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, buckets: Array, firsts: Array) -> None:
+def first_equals(data: RowData, lo: int, hi: int, keys: Array, canon: Codes, buckets: Integers, firsts: Array) -> None:
     """For each row the first one that has equal times and fields; itself, mostly."""
     mask = len(buckets) - 1
     for row in range(lo, hi):
@@ -128,7 +129,7 @@ def first_equals(data: Array, lo: int, hi: int, keys: Array, canon: Array, bucke
 
 @Kernel
 def number_equals(
-    rows: Array, keys: Array, fixed: Array, contents: Array, counts: Array, buckets: Array, numbers: Array
+    rows: RowIds, keys: Array, fixed: Array, contents: Array, counts: Integers, buckets: Integers, numbers: Integers
 ) -> None:
     """Numbers rows among those with an equal key, in their order; a number that is fixed already stays (else it is -1).
 
@@ -151,7 +152,14 @@ def number_equals(
 
 @Kernel
 def first_supports(
-    rows: Array, ranks: Array, heads: Array, after: Array, alive: Array, of_child: Array, good: Array, other: Array
+    rows: RowIds,
+    ranks: Array,
+    heads: Integers,
+    after: Integers,
+    alive: Flags,
+    of_child: Array,
+    good: Array,
+    other: Array,
 ) -> None:
     """For each event its first derivation that stands and rests on lower ranks, and its first one of all; else -1."""
     for i in range(len(rows)):

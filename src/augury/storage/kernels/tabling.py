@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
+from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import canonical, key_hash, mixed, same_key
 
 MAKES_NO_ARRAYS = True
 
 
 @helper
-def plain_hash(data: Array, row: int, fields: Array, canon: Array) -> int:
+def plain_hash(data: RowData, row: int, fields: Array, canon: Codes) -> int:
     """A hash of some fields of a row, null like any other value."""
     h = 1540483477
     for k in range(len(fields)):
@@ -19,8 +20,8 @@ def plain_hash(data: Array, row: int, fields: Array, canon: Array) -> int:
 
 @Kernel
 def enter(
-    data: Array, lo: int, hi: int, fields: Array, strict: bool, canon: Array, nullish: Array, buckets: Array,
-    after: Array,
+    data: RowData, lo: int, hi: int, fields: Array, strict: bool, canon: Codes, nullish: Array, buckets: Integers,
+    after: Integers,
 ) -> None:  # fmt: skip
     """Puts rows into the chains of their buckets; where `strict`, not those with null in the key."""
     mask = len(buckets) - 1
@@ -34,8 +35,8 @@ def enter(
 
 @Kernel
 def look_up(
-    asked: Array, keys: Array, count: int, data: Array, fields: Array, strict: bool, canon: Array, nullish: Array,
-    buckets: Array, after: Array, alive: Array, since: Array, until: Array, at: Array, lo: int, state: Array,
+    asked: Array, keys: Array, count: int, data: RowData, fields: Array, strict: bool, canon: Codes, nullish: Array,
+    buckets: Integers, after: Integers, alive: Flags, since: Times, until: Times, at: Array, lo: int, state: Array,
     found: Array,
 ) -> bool:  # fmt: skip
     """Pairs of a question and a row with the same key that stands, at the time of the question where rows have times.
@@ -66,8 +67,8 @@ def look_up(
 
 @Kernel
 def admit(
-    given: Array, count: int, data: Array, n: int, fields: Array, canon: Array, buckets: Array, after: Array,
-    rows: Array,
+    given: Array, count: int, data: RowData, n: int, fields: Array, canon: Codes, buckets: Integers, after: Integers,
+    rows: RowIds,
 ) -> int:  # fmt: skip
     """Adds rows that are not there yet, each once; `rows` is where each of the given is then. How many there are then."""
     mask = len(buckets) - 1

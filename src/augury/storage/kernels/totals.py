@@ -6,7 +6,8 @@ fractions. Numbers are finite, and neither so large nor so small that a product 
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Integers
+from augury.core.jit import Kernel, helper
 
 _SPLIT = 134217729.0  # 2^27 + 1: a float times it, and back, is its upper half
 _FEW = 24  # numbers that are sorted by insertion
@@ -71,7 +72,7 @@ def added(x: Array, start: int, count: int) -> tuple[float, float, float]:
 
 
 @Kernel
-def sums(x: Array, starts: Array, counts: Array, out: Array, sure: Array) -> None:
+def sums(x: Array, starts: Integers, counts: Integers, out: Array, sure: Array) -> None:
     """The sum of each group, and whether it is surely the exact one, rounded once."""
     for g in range(len(starts)):
         high, low, error = added(x, starts[g], counts[g])
@@ -79,7 +80,7 @@ def sums(x: Array, starts: Array, counts: Array, out: Array, sure: Array) -> Non
 
 
 @Kernel
-def means(x: Array, starts: Array, counts: Array, out: Array, sure: Array) -> None:
+def means(x: Array, starts: Integers, counts: Integers, out: Array, sure: Array) -> None:
     """The mean of each group that has something, in the same way."""
     for g in range(len(starts)):
         high, low, error = added(x, starts[g], counts[g])
@@ -88,7 +89,7 @@ def means(x: Array, starts: Array, counts: Array, out: Array, sure: Array) -> No
 
 
 @Kernel
-def variances(x: Array, starts: Array, counts: Array, out: Array, sure: Array) -> None:
+def variances(x: Array, starts: Integers, counts: Integers, out: Array, sure: Array) -> None:
     """The sample variance of each group that has two numbers or more, in the same way."""
     for g in range(len(starts)):
         start, count = starts[g], counts[g]
@@ -132,7 +133,7 @@ def interpolated(a: Array, b: Array, share: Array, rest: Array, exact: Array, ou
 
 
 @Kernel
-def sort_groups(x: Array, starts: Array, counts: Array) -> None:
+def sort_groups(x: Array, starts: Integers, counts: Integers) -> None:
     """Puts each group in order, in place."""
     for g in range(len(starts)):
         lo, hi = starts[g], starts[g] + counts[g]

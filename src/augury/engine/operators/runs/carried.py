@@ -13,7 +13,7 @@ import numpy as np
 
 from augury.algebra.nodes import Run
 from augury.algebra.terms import Aggregate, labels, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowData, RowIds
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels import sums
 from augury.engine.operators.runs.kernels.sums import carry
@@ -62,7 +62,7 @@ class Carried:
         one = Kept(part, aggregate)
         return self.kept.index(one) if one in self.kept else None
 
-    def follow(self, data: Array, n: int) -> None:
+    def follow(self, data: RowData, n: int) -> None:
         """Takes in the partial matches that there are more: what their parents have, and one more iteration."""
         lo = self.count
         if not self.kept or n <= lo:
@@ -77,7 +77,7 @@ class Carried:
             carry(rows, data[LEFT, lo:n], slots, self._sign(one), *values, self._mine(number))
         self.count = n
 
-    def start(self, rows: Array, size: int, sources: Array | None = None) -> None:
+    def start(self, rows: RowIds, size: int, sources: Array | None = None) -> None:
         """Matches without any iteration, or as those that they go on from."""
         if not self.kept:
             return
@@ -85,13 +85,13 @@ class Carried:
             self.state = grown(self.state, size, self.state.shape[1])
         self.state[:, rows] = 0 if sources is None else self.state[:, sources]
 
-    def add(self, number: int, rows: Array, moments: Array) -> None:
+    def add(self, number: int, rows: RowIds, moments: Array) -> None:
         """Adds iterations to matches, one after the other."""
         one = self.kept[number]
         values, slots = self._values(one, moments), np.arange(len(rows))
         carry(rows, np.full(len(rows), sums.ITSELF), slots, self._sign(one), *values, self._mine(number))
 
-    def with_one_more(self, number: int, rows: Array, moments: Array) -> tuple[Array, Array]:
+    def with_one_more(self, number: int, rows: RowIds, moments: Array) -> tuple[Array, Array]:
         """The results that matches would have with one more iteration; those of row -1 have none yet."""
         one, count = self.kept[number], len(rows)
         state = np.zeros((FIELDS, count), np.int64)
@@ -101,7 +101,7 @@ class Carried:
         carry(own, np.full(count, sums.ITSELF), own, self._sign(one), *self._values(one, moments), state)
         return self._codes(one, state)
 
-    def results(self, number: int, rows: Array) -> tuple[Array, Array]:
+    def results(self, number: int, rows: RowIds) -> tuple[Array, Array]:
         """The codes of an aggregate, and for which matches it has to be gathered."""
         return self._codes(self.kept[number], self._mine(number)[:, rows])
 

@@ -11,8 +11,9 @@ import numpy as np
 from augury.algebra.nodes import Run, RunResult, condition_labels
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.errors import RunError
-from augury.core.jit import Array, Kernel
+from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.carried import Carried, kept_along
@@ -174,7 +175,7 @@ class MomentEdges(Operator):
     def _make_room(self) -> None:
         """Room for what is known of moments and matches."""
 
-    def _relink_all(self, alive: Array) -> None:
+    def _relink_all(self, alive: RowIds) -> None:
         """Finds all edges, where none is known."""
         data = self.moments.out.table.data
         self.lasts = int((data[END, alive] - data[START, alive]).max())
@@ -203,7 +204,8 @@ class MomentEdges(Operator):
         first, n = int(new[0]), self.moments.out.table.n
         late = np.zeros(n - first, np.uint8)
         lies_before(first, n, self.moments.index.after, late)
-        return late[new - first].astype(bool)
+        flags: Array = late[new - first].astype(bool)
+        return flags
 
     # Edges
 
@@ -329,7 +331,7 @@ class MomentEdges(Operator):
     # Aggregates of matches, which are numbered
 
     @abstractmethod
-    def times(self, part: int, matches: Array) -> Array:
+    def times(self, part: int, matches: Array) -> Times:
         """How often a part was repeated."""
 
     @abstractmethod
@@ -384,7 +386,7 @@ class MomentEdges(Operator):
         _, _, kept = sight.in_turn(turns, frame.take(kept), seen, kept, bound, self._of_nothing)
         return once(kept)
 
-    def _of_nothing(self, result: RunResult, frame: Frame, rows: Array) -> tuple[Array, Array]:
+    def _of_nothing(self, result: RunResult, frame: Frame, rows: RowIds) -> tuple[Array, Array]:
         """An aggregate over a part that is left out."""
         code = self.circuit.context.encode(0) if result.aggregate.function == "count" else NULL
         return np.full(len(rows), code, np.int64), np.ones(len(rows), bool)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, conditions, walk
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds, Times
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
@@ -331,7 +331,7 @@ class Greedy(MomentEdges):
         np.maximum.at(self.states[2 * parts], owners, self.moments.out.table.data[RANK, moments])
         self._carry(owners, moments, of)
 
-    def _carry(self, owners: Array, moments: Array, of: Array) -> None:
+    def _carry(self, owners: RowIds, moments: Array, of: Array) -> None:
         for number, one in enumerate(self.carried.kept):
             mine = of == one.part
             self.carried.add(number, owners[mine], moments[mine])
@@ -360,7 +360,7 @@ class Greedy(MomentEdges):
         places = spread(self.paths[b.P_AT, paths], length)
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
-    def times(self, part: int, matches: Array) -> Array:
+    def times(self, part: int, matches: Array) -> Times:
         found: Array = self.states[len(self.run.parts) + part, matches]
         return found
 
@@ -368,7 +368,7 @@ class Greedy(MomentEdges):
         moments, of, groups = self._moments_of(matches)
         return Members(moments[of == part], groups.where(of == part))
 
-    def _note(self, rows: Array, paths: Array) -> None:
+    def _note(self, rows: RowIds, paths: Array) -> None:
         if len(self.of_row) < self.out.table.n:
             self.of_row = grown(self.of_row, len(self.out.table.alive), len(self.of_row), -1)
         self.of_row[rows] = paths
@@ -377,7 +377,8 @@ class Greedy(MomentEdges):
     # What a row is made of
 
     def path(self, row: int) -> Array:
-        return self._members(self.of_row[row])[0]
+        members: Array = self._members(self.of_row[row])[0]
+        return members
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.moments.out.table)]
@@ -385,10 +386,10 @@ class Greedy(MomentEdges):
     def parts(self, row: int) -> tuple[Part, ...]:
         return tuple(part for moment in self.path(row).tolist() for part in self.moments.parts(moment))
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return None
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         moments, _, groups = self._moments_of(self.of_row[rows])
         return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
@@ -474,7 +475,7 @@ class Greedy(MomentEdges):
             moments, _, _ = self._moments_of(self.of_row[rows])
             keep[id(self.moments.out.table)][moments[moments >= 0]] = True
 
-    def keeping(self, rows: Array) -> None:
+    def keeping(self, rows: RowIds) -> None:
         self.of_row = self.of_row[rows] if len(rows) else NONE
 
     def moved(self, places: Mapping[int, Array]) -> None:

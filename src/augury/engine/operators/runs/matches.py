@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult
 from augury.algebra.run_terms import in_turn, outer_variables, run_variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
 from augury.engine.operators.map import MapOperator
@@ -52,7 +52,7 @@ class Whole:
         self.results = sorted(run.results, key=lambda result: result.part)
         self.with_outer = [r for r in self.results if outer_variables(r, run)]
 
-    def frame(self, at: dict[int, Array], matches: Array, rows: Array) -> Frame:
+    def frame(self, at: dict[int, Array], matches: Array, rows: RowIds) -> Frame:
         """Matches that meet what is asked, given the last moment of each part and their numbers.
 
         `rows` has their start, end and rank; `left` of the frame are their numbers.
@@ -335,7 +335,7 @@ class Longest(Chooser):
             if start.rows:
                 best[:, start.moment] = start.best
 
-        def matter(move: Move, rows: Array) -> Array:
+        def matter(move: Move, rows: RowIds) -> Array:
             good, tied = np.zeros(len(rows), bool), np.ones(len(rows), bool)
             for place, part in enumerate(self.quantified):
                 times, most = data[k.STATE + count + part, rows], parts[part].most  # those left out came not at all

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowData, RowIds
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.saved import check_numbers
 from augury.storage.frame import View
@@ -122,17 +122,18 @@ class Moments(Operator):
         """The row of an input that moments are, or -1."""
         data, ports = self.out.table.data, len(self.among)
         if port >= ports:
-            return data[self.row_fields[port - ports], moments]
+            values: Array = data[self.row_fields[port - ports], moments]
+            return values
         return np.where(data[LEFT, moments] == port, data[RIGHT, moments], -1)
 
-    def _stand(self, ports: Array, rows: Array) -> Array:
+    def _stand(self, ports: Array, rows: RowIds) -> Array:
         stands = np.zeros(len(rows), bool)
         for port, view in enumerate(self.among):
             mine = ports == port
             stands[mine] = view.table.alive[rows[mine]].astype(bool)
         return stands
 
-    def _append(self, data: Array) -> None:
+    def _append(self, data: RowData) -> None:
         table = self.out.table
         first = table.n
         table.append(data)
@@ -154,12 +155,12 @@ class Moments(Operator):
         if len(self.at[port]) <= count:
             self.at[port] = grown(self.at[port], 2 * count + 16, len(self.at[port]), -1)
 
-    def _moment_of(self, port: int, rows: Array) -> Array:
+    def _moment_of(self, port: int, rows: RowIds) -> Array:
         at = self.at[port]
         known = rows < len(at)
         return np.where(known, at[np.where(known, rows, 0)], -1) if len(at) else np.full(len(rows), -1)
 
-    def _new(self, port: int, rows: Array) -> Array:
+    def _new(self, port: int, rows: RowIds) -> Array:
         """New events of the run, as moments that are to come."""
         view, data = self.among[port], self.among[port].table.data
         new = np.ones(len(rows), bool)
@@ -195,13 +196,13 @@ class Moments(Operator):
             return np.full(len(events), -1, np.int64)
         return np.where(events < len(known), known[np.minimum(events, len(known) - 1)], -1)
 
-    def _same_key(self, view: View, rows: Array, keys: Array) -> Array:
+    def _same_key(self, view: View, rows: RowIds, keys: Array) -> Array:
         words, same = self.circuit.tables.dictionary, np.ones(len(rows), bool)
         for v, codes in zip(self.key, keys, strict=True):
             same &= words.canonical(view.table.data[view.vars[v], rows]) == words.canonical(codes)
         return same
 
-    def _be(self, part: int, rows: Array, first: int) -> None:
+    def _be(self, part: int, rows: RowIds, first: int) -> None:
         """New rows of a part: what their moments may be, where these came in this step; else moments of their own."""
         view, table, field = self.parts_of[part], self.out.table, self.row_fields[part]
         keys = view.table.data[[view.vars[v] for v in self.key], :][:, rows]
@@ -250,10 +251,10 @@ class Moments(Operator):
         data = self.out.table.data
         return self.circuit.parts(self.among[int(data[LEFT, row])].table, int(data[RIGHT, row]))
 
-    def part_rows(self, rows: Array) -> tuple[Table, Array] | None:
+    def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return None
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         data = self.out.table.data
         events = data[RIGHT, rows]
         return [
@@ -287,7 +288,7 @@ class Moments(Operator):
         return None
 
 
-def events_behind(circuit: Circuit, table: Table, rows: Array) -> list[tuple[Array, int, Array]]:
+def events_behind(circuit: Circuit, table: Table, rows: RowIds) -> list[tuple[Array, int, Array]]:
     """The one event that each row is made of: some of the rows, which table of events, and the rows there."""
     maker = circuit.maker(table)
     if maker.holds_events:

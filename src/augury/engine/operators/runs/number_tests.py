@@ -15,7 +15,7 @@ from augury.algebra.nodes import Compare, RunResult
 from augury.algebra.sparql_algebra import Constant, Literal, SparqlCall, Variable
 from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.moves import Move, may_be_left_out
 from augury.engine.operators.runs.sight import Question, Sight

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.moment_edges import neighbours, soonest
 from augury.storage.table import END, LEFT, RIGHT, START
@@ -73,7 +73,7 @@ class Ongoing:
             kept[children[open_rows[data[LEFT, children]]]] = True
         return GoingOn(open_rows, kept, mine, shutting)
 
-    def _may_move(self, move: Move, rows: Array) -> Array:
+    def _may_move(self, move: Move, rows: RowIds) -> Array:
         """Whether partial matches were repeated often enough, and not too often, to go on by a move."""
         partials = self.partials
         part = partials.run.parts[move.source]
@@ -83,7 +83,7 @@ class Ongoing:
             return enough
         return np.ones(len(rows), bool) if part.most is None else times < part.most
 
-    def _followed(self, number: int, move: Move, rows: Array, following: Array) -> tuple[Array, Array]:
+    def _followed(self, number: int, move: Move, rows: RowIds, following: Array) -> tuple[Array, Array]:
         """The end of what follows partial matches by a move already, beyond all times where nothing does; and its moment."""
         partials, moments = self.partials, self.partials.moments.out.table
         data, n = partials.out.table.data, partials.out.table.n
@@ -101,7 +101,7 @@ class Ongoing:
         shuts = following[data[RIGHT, rows]]
         return np.where(shuts >= 0, moments.data[END, shuts], k.FOREVER), shuts
 
-    def _latest_start(self, number: int, rows: Array) -> Array:
+    def _latest_start(self, number: int, rows: RowIds) -> Array:
         """The latest start that the window and the conditions of a move allow for what follows partial matches."""
         partials, moments = self.partials, self.partials.moments.out.table.data
         data = partials.out.table.data

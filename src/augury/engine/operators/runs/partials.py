@@ -10,7 +10,7 @@ import numpy as np
 
 from augury.algebra.nodes import Condition, Run, RunResult
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
-from augury.core.jit import Array
+from augury.core.arrays import Array, RowIds, Times
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, MomentEdges
@@ -115,7 +115,8 @@ class Partials(MomentEdges):
         table = self.out.table
         parents = unique(table.data[LEFT, np.concatenate(gone)])
         parents = parents[parents >= 0]
-        return parents[table.alive[parents].astype(bool)]
+        alive: RowIds = parents[table.alive[parents].astype(bool)]
+        return alive
 
     # Growing
 
@@ -301,7 +302,7 @@ class Partials(MomentEdges):
         """The last moment of a part in partial matches; -1 where there is none, and where there is no match yet."""
         return np.where(partials >= 0, self.out.table.data[k.STATE + part, np.maximum(partials, 0)], -1)
 
-    def times(self, part: int, partials: Array) -> Array:
+    def times(self, part: int, partials: Array) -> Times:
         """How often a part was repeated in partial matches."""
         counts = self.out.table.data[k.STATE + len(self.run.parts) + part]
         return np.where(partials >= 0, counts[partials], 0)
@@ -356,7 +357,7 @@ class Partials(MomentEdges):
         rows, _ = self.chains(np.array([row]))
         return tuple(p for m in self.out.table.data[RIGHT, rows].tolist() for p in self.moments.parts(m))
 
-    def sources(self, rows: Array) -> Ways:
+    def sources(self, rows: RowIds) -> Ways:
         chains, groups = self.chains(rows)
         moments = self.out.table.data[RIGHT, chains]
         return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from augury.core.jit import Array
+from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs import number_tests
 from augury.engine.operators.runs.kernels.then_searches import (

@@ -20,7 +20,7 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of, outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
 from augury.algebra.terms import labels as labels_of
-from augury.core.jit import Array
+from augury.core.arrays import Array, Integers, Mask, RowIds, Times
 from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
 from augury.engine.operators.runs.moments import Moments
 from augury.storage.dictionary import NULL, OPEN
@@ -95,10 +95,11 @@ class Sight:
 
     def rows(self, part: int, moments: Array) -> Array:
         """The rows of a part that moments are."""
-        return self.moments.out.table.data[self.moments.row_fields[part], moments]
+        values: Array = self.moments.out.table.data[self.moments.row_fields[part], moments]
+        return values
 
     def frame(
-        self, at: Mapping[int, Array], end: Array, own: int | None = None, only: set[str] | None = None
+        self, at: Mapping[int, Array], end: Times, own: int | None = None, only: set[str] | None = None
     ) -> tuple[Frame, dict[str, Array]]:
         """Matches as rows, given the last moment of each part, -1 where there is none; and which ones have each label.
 
@@ -244,7 +245,7 @@ class Sight:
         asked: Iterable[tuple[Condition, Iterable[str]]],
         frame: Frame,
         has: Mapping[str, Array],
-        mask: Array,
+        mask: Mask,
         bound: set[str],
     ) -> Array:
         """Which rows of those in a mask meet conditions, each asked where all that must be present is."""
@@ -297,11 +298,11 @@ def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:
     return {v for view in views for v in view.vars} | {result.name for result in run.results}
 
 
-def _taken(frame: Frame | None, rows: Array) -> Frame | None:
+def _taken(frame: Frame | None, rows: RowIds) -> Frame | None:
     return None if frame is None else frame.take(rows)
 
 
-def once(numbers: Array) -> Array:
+def once(numbers: Integers) -> Array:
     """Numbers in ascending order, each once."""
     if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
         return numbers

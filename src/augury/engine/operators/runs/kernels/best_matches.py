@@ -6,7 +6,8 @@ state alone, so that the best way on from it is found once for all matches that 
 
 from __future__ import annotations
 
-from augury.core.jit import Array, helper
+from augury.core.arrays import Array, Flags, Integers, RowData
+from augury.core.jit import helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, OUT, TO
 from augury.storage.fields import END, START
 
@@ -26,7 +27,7 @@ AT_STATE, AT_OPTION, AT_EDGE = 0, 1, 2
 
 
 @helper
-def precedes(a: int, b: int, data: Array, rank: Array) -> bool:
+def precedes(a: int, b: int, data: RowData, rank: Array) -> bool:
     """Whether a moment comes before another in the order of events."""
     if data[END, a] != data[END, b]:
         return bool(data[END, a] < data[END, b])
@@ -37,7 +38,7 @@ def precedes(a: int, b: int, data: Array, rank: Array) -> bool:
 
 @helper
 def latest_start(
-    m: int, move: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, then: int, limits: Array
+    m: int, move: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, then: int, limits: Array
 ) -> int:
     """The latest start of an event that may still follow a moment by a move; long before all others where none may.
 
@@ -79,7 +80,7 @@ def state_at(m: int, part: int, times: int, states: Array, slots: Array, call: i
 
 
 @helper
-def usable(s: int, first: int, states: Array, data: Array) -> bool:
+def usable(s: int, first: int, states: Array, data: RowData) -> bool:
     """Whether what was found from a state on holds for matches with this first moment: its window cuts nothing off."""
     if states[S_FOR, s] == first:
         return True
@@ -110,7 +111,7 @@ def compared_counts(s: int, following: int, part: int, states: Array, quantified
 
 @helper
 def offer(
-    s: int, move: int, e: int, following: int, states: Array, data: Array, rank: Array, edges: Array, quantified: Array,
+    s: int, move: int, e: int, following: int, states: Array, data: RowData, rank: Array, edges: Array, quantified: Array,
     shortest: bool, parts: int,
 ) -> None:  # fmt: skip
     """A state learns what becomes of it by one way on. Of equally good ones, the one whose event comes first stays."""
@@ -141,7 +142,7 @@ def counted(times: int, part: int, least: Array, most: Array) -> int:
 
 @helper
 def search(
-    first: int, root: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, moves: Array, then: int,
+    first: int, root: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, moves: Array, then: int,
     limits: Array, options: Array, least: Array, most: Array, quantified: Array, longest: int, shortest: bool, rank: Array,
     stack: Array, states: Array, count: int, slots: Array, call: int,
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -228,7 +229,7 @@ def store_path(depth: int, first: int, clean: bool, stack: Array, states: Array,
 
 @helper
 def write_matches(
-    root: int, first: int, clean: bool, one: bool, merged: bool, data: Array, alive: Array, edges: Array, out: Array,
+    root: int, first: int, clean: bool, one: bool, merged: bool, data: RowData, alive: Flags, edges: Array, out: Array,
     moves: Array, least: Array, most: Array, quantified: Array, longest: int, stack: Array, states: Array, slots: Array,
     call: int, number: int, pool: Array, used: int, paths: Array, n: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -282,7 +283,7 @@ def write_matches(
 
 @helper
 def attempt(
-    first: int, data: Array, alive: Array, after: Array, edges: Array, out: Array, moves: Array, then: int, limits: Array,
+    first: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, moves: Array, then: int, limits: Array,
     options: Array, roots: Array, starts: int, least: Array, most: Array, quantified: Array, longest: int, shortest: bool,
     one: bool, merged: bool, rank: Array, stack: Array, states: Array, count: int, slots: Array, call: int, pool: Array,
     used: int, paths: Array, n: int, reach: Array,

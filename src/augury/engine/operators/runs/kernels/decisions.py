@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Flags, Integers, RowData, Times
+from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, FROM, INTO
 from augury.engine.operators.runs.kernels.best_matches import (
     P_AT,
@@ -43,7 +44,7 @@ def summed_up(chosen: Array, paths: Array, pool: Array, ranks: Array, parts: int
 
 
 @helper
-def open_until(m: int, part: int, data: Array, moves: Array, limits: Array) -> int:
+def open_until(m: int, part: int, data: RowData, moves: Array, limits: Array) -> int:
     """The latest start of an event that may follow a last moment as an iteration of a part."""
     latest = -FOREVER
     for v in range(moves.shape[1]):
@@ -60,8 +61,8 @@ def open_until(m: int, part: int, data: Array, moves: Array, limits: Array) -> i
 
 @helper
 def goes_on(
-    c: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array, limits: Array,
-    options: Array, most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Array, pool: Array,
+    c: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, into: Array, moves: Array, limits: Array,
+    options: Array, most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Integers, pool: Array,
     paths: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """The match that a new last moment is just one more iteration of, and the latest start of what may follow; -1 where it
@@ -104,7 +105,7 @@ def goes_on(
 
 @helper
 def on_the_way(
-    c: int, starts: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, into: Array, moves: Array,
+    c: int, starts: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, into: Array, moves: Array,
     limits: Array, may_end: Array, known: Array, seen: Array,
 ) -> int:  # fmt: skip
     """The latest start of what may follow a new last moment that goes on with what is open, where no match can end with
@@ -130,7 +131,7 @@ def on_the_way(
 
 
 @helper
-def head_of(m: int, alive: Array, prev: Array, after: Array) -> int:
+def head_of(m: int, alive: Flags, prev: Integers, after: Integers) -> int:
     """The first moment of a chain. A dead one may have left it, and does not know what has come before it since."""
     here = m
     while prev[here] >= 0:
@@ -146,10 +147,10 @@ def head_of(m: int, alive: Array, prev: Array, after: Array) -> int:
 
 @Kernel
 def decide(
-    changed: Array, at: int, data: Array, alive: Array, prev: Array, after: Array, edges: Array, out: Array, moves: Array,
-    then: int, limits: Array, options: Array, roots: Array, starts: Array, least: Array, most: Array, quantified: Array,
+    changed: Array, at: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, out: Array, moves: Array,
+    then: int, limits: Array, options: Array, roots: Array, starts: Times, least: Array, most: Array, quantified: Array,
     longest: int, shortest: bool, skip: int, merged: bool, rank: Array, stack: Array, states: Array, slots: Array, call: int,
-    ties: Array, known: Array, seen: Array, heads: Array, given: Array, pool: Array, used: int, paths: Array, n: int,
+    ties: Array, known: Array, seen: Array, heads: Integers, given: Array, pool: Array, used: int, paths: Array, n: int,
     fallen: Array, fell: int, may_end: Array, into: Array, reached: Array,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
@@ -317,7 +318,7 @@ def decide(
 
 @Kernel
 def reaches(
-    n: int, data: Array, alive: Array, prev: Array, after: Array, known: Array, seen: Array, found: Array
+    n: int, data: RowData, alive: Flags, prev: Integers, after: Integers, known: Array, seen: Array, found: Array
 ) -> None:
     """The latest start of an event that may change the matches of all moments that end no later than each one, of each one
     itself, and of all up to it in the order of events.

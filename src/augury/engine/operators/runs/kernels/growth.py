@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Flags, Integers, RowData, RowIds, Times
+from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FIRST, FROM, INTO, OUT, PART, STATE, TO
 from augury.engine.operators.runs.kernels.then_searches import compared
 from augury.storage.fields import END, LEFT, RANK, RIGHT, START
@@ -12,14 +13,14 @@ MAKES_NO_ARRAYS = True
 
 @helper
 def put(
-    data: Array,
+    data: RowData,
     n: int,
     parent: int,
     moment: int,
     part: int,
     moments: Array,
     parts: int,
-    heads: Array,
+    heads: Integers,
     chain: Array,
     kids: Array,
 ) -> None:
@@ -50,7 +51,7 @@ def put(
 
 
 @helper
-def may_move(data: Array, p: int, move: int, moves: Array, least: Array, most: Array, parts: int) -> bool:
+def may_move(data: RowData, p: int, move: int, moves: Array, least: Array, most: Array, parts: int) -> bool:
     """Whether a partial match may go on by a move: it is at its part, which was repeated often enough, and not too often."""
     part = data[PART, p]
     if moves[0, move] != part:
@@ -63,14 +64,14 @@ def may_move(data: Array, p: int, move: int, moves: Array, least: Array, most: A
 
 @Kernel
 def begin(
-    starts: Array,
+    starts: Times,
     parts_of: Array,
-    data: Array,
+    data: RowData,
     n: int,
-    alive: Array,
+    alive: Flags,
     moments: Array,
     parts: int,
-    heads: Array,
+    heads: Integers,
     chain: Array,
     kids: Array,
 ) -> int:
@@ -83,7 +84,7 @@ def begin(
 
 
 @helper
-def passes(data: Array, p: int, x: int, move: int, tests: Array, numbers: Array) -> bool:
+def passes(data: RowData, p: int, x: int, move: int, tests: Array, numbers: Array) -> bool:
     """Whether numbers let a partial match go on with a moment by a move.
 
     A test is (move, comparison, row of numbers, the part whose last moment has it, row, part); part -1 is the new moment.
@@ -99,7 +100,7 @@ def passes(data: Array, p: int, x: int, move: int, tests: Array, numbers: Array)
 
 @helper
 def go_on(
-    p: int, e: int, bits: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array,
+    p: int, e: int, bits: int, data: RowData, n: int, alive: Flags, moments: Array, edges: Array, heads: Integers, chain: Array,
     kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array, parts: int,
     asked: Array, questions: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -121,8 +122,8 @@ def go_on(
 
 @Kernel
 def grow(
-    queue: Array, cursor: Array, data: Array, n: int, alive: Array, moments: Array, edges: Array, out: Array,
-    heads: Array, chain: Array, kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array,
+    queue: Array, cursor: Array, data: RowData, n: int, alive: Flags, moments: Array, edges: Array, out: Array,
+    heads: Integers, chain: Array, kids: Array, moves: Array, chosen: int, tests: Array, numbers: Array, least: Array, most: Array,
     parts: int, longest: int, asked: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Partial matches go on along new edges, and new ones along all edges. How many there are, and questions asked.
@@ -168,7 +169,7 @@ def grow(
 
 
 @helper
-def fell(p: int, alive: Array, kids: Array, gone: Array, count: int) -> int:
+def fell(p: int, alive: Flags, kids: Array, gone: Array, count: int) -> int:
     """A partial match falls, with all that were made of it."""
     if not alive[p]:
         return count
@@ -190,7 +191,7 @@ def fell(p: int, alive: Array, kids: Array, gone: Array, count: int) -> int:
 
 @Kernel
 def fall_at(
-    dead: Array, edges: Array, into: Array, alive: Array, heads: Array, chain: Array, kids: Array, gone: Array
+    dead: Array, edges: Array, into: Array, alive: Flags, heads: Integers, chain: Array, kids: Array, gone: Array
 ) -> int:
     """What goes through moments that are gone falls, and no edge leads to them; how many fell."""
     count = 0
@@ -210,9 +211,9 @@ def fall_at(
 def fall_along(
     cut: Array,
     edges: Array,
-    data: Array,
-    alive: Array,
-    heads: Array,
+    data: RowData,
+    alive: Flags,
+    heads: Integers,
     chain: Array,
     kids: Array,
     moves: Array,
@@ -238,7 +239,7 @@ def fall_along(
 
 @Kernel
 def plant(
-    given: Array, at: int, data: Array, n: int, alive: Array, moments: Array, edges: Array, heads: Array, chain: Array, kids: Array,
+    given: Array, at: int, data: RowData, n: int, alive: Flags, moments: Array, edges: Array, heads: Integers, chain: Array, kids: Array,
     moves: Array, choosy: int, parts: int, gone: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Partial matches go on by moves that were asked about: (partial match, edge, move). By a move in `choosy` just the
@@ -271,7 +272,7 @@ def plant(
 
 
 @Kernel
-def chains(rows: Array, data: Array, found: Array, lengths: Array) -> int:
+def chains(rows: RowIds, data: RowData, found: Array, lengths: Array) -> int:
     """The partial matches that rows consist of, each row's from its first moment to its last; how many in all."""
     count = 0
     for i in range(len(rows)):
@@ -292,7 +293,7 @@ def chains(rows: Array, data: Array, found: Array, lengths: Array) -> int:
 
 
 @Kernel
-def thread(data: Array, lo: int, hi: int, alive: Array, heads: Array, chain: Array, kids: Array) -> None:
+def thread(data: RowData, lo: int, hi: int, alive: Flags, heads: Integers, chain: Array, kids: Array) -> None:
     """Makes the lists of partial matches by moment and by parent anew."""
     for p in range(lo, hi):
         kids[0, p] = -1

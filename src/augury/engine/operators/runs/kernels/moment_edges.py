@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Flags, Integers, RowData, RowIds
+from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FOREVER, FOUND, FROM, INTO, NEIGHBOUR, OUT, TO
 from augury.storage.fields import END, START
 
@@ -10,7 +11,7 @@ MAKES_NO_ARRAYS = True
 
 
 @helper
-def is_some_part(data: Array, moment: int, rows: Array) -> bool:
+def is_some_part(data: RowData, moment: int, rows: RowIds) -> bool:
     """Whether a moment may be part of a match; else it just stands between others."""
     found = False
     for p in range(len(rows)):
@@ -20,7 +21,7 @@ def is_some_part(data: Array, moment: int, rows: Array) -> bool:
 
 @Kernel
 def before(
-    targets: Array, at: int, data: Array, alive: Array, prev: Array, rows: Array, links: Array, neighbours: bool,
+    targets: Array, at: int, data: RowData, alive: Flags, prev: Integers, rows: RowIds, links: Array, neighbours: bool,
     longest: int, latest: Array, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Edges into moments, from the target `at` on: (from, to, kinds). How far it came, how many it found and looked at.
@@ -68,7 +69,7 @@ def before(
 
 @Kernel
 def behind(
-    changed: Array, at: int, data: Array, alive: Array, after: Array, rows: Array, links: Array, lasts: int,
+    changed: Array, at: int, data: RowData, alive: Flags, after: Integers, rows: RowIds, links: Array, lasts: int,
     soonest: Array, found: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The moments whose edges may be others because some have come or gone: (changed, behind, whether all lead there).
@@ -116,7 +117,7 @@ def behind(
 
 
 @Kernel
-def lies_before(first: int, n: int, after: Array, late: Array) -> None:
+def lies_before(first: int, n: int, after: Integers, late: Array) -> None:
     """Marks the moments from `first` on behind which there is one that came before them. They come mostly in order."""
     for x in range(n - 1, first - 1, -1):
         here = after[x]
@@ -127,7 +128,7 @@ def lies_before(first: int, n: int, after: Array, late: Array) -> None:
 
 
 @Kernel
-def neighbours(data: Array, alive: Array, n: int, after: Array, found: Array) -> None:
+def neighbours(data: RowData, alive: Flags, n: int, after: Integers, found: Array) -> None:
     """For each moment the first one to end of those that start after its end; -1 where there is none."""
     for x in range(n):
         here = after[x]
@@ -137,7 +138,7 @@ def neighbours(data: Array, alive: Array, n: int, after: Array, found: Array) ->
 
 
 @Kernel
-def soonest(data: Array, alive: Array, n: int, edges: Array, out: Array, move: int, found: Array) -> None:
+def soonest(data: RowData, alive: Flags, n: int, edges: Array, out: Array, move: int, found: Array) -> None:
     """For each moment the first one to end of those that an edge leads to by a move; -1 where there is none."""
     for x in range(n):
         found[x] = -1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel
+from augury.core.arrays import Array, Codes, RowIds
+from augury.core.jit import Kernel
 
 MAKES_NO_ARRAYS = True
 # What is kept of an aggregate: how many values it has; their sum, of ones, of 2^-62 and of 2^-124, or the code of the best
@@ -16,7 +17,7 @@ LIMB = 1 << 62
 
 @Kernel
 def carry(
-    rows: Array, sources: Array, slots: Array, sign: int, kinds: Array, codes: Array, limbs: Array, state: Array
+    rows: RowIds, sources: Array, slots: Array, sign: int, kinds: Array, codes: Codes, limbs: Array, state: Array
 ) -> None:  # fmt: skip
     """Matches have what those have that they go on from, -1 for nothing, and one more value, where they have a slot.
 

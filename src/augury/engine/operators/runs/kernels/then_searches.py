@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augury.core.jit import Array, Kernel, helper
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData
+from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import NO_CODE
 from augury.storage.fields import END, START
 
@@ -12,7 +13,7 @@ NOT_WAITING = -2
 
 
 @Kernel
-def chains_of(new: Array, prev: Array, after: Array, chain_of: Array, count: int) -> int:
+def chains_of(new: Array, prev: Integers, after: Integers, chain_of: Array, count: int) -> int:
     """Numbers the chains of new moments; how many there are then."""
     for i in range(len(new)):
         here = new[i]
@@ -37,7 +38,7 @@ def chains_of(new: Array, prev: Array, after: Array, chain_of: Array, count: int
 
 @Kernel
 def seekers(
-    changed: Array, data: Array, alive: Array, prev: Array, source: int, state: Array, longest: int, found: Array, marks: Array
+    changed: Array, data: RowData, alive: Flags, prev: Integers, source: int, state: Array, longest: int, found: Array, marks: Array
 ) -> tuple[int, int]:  # fmt: skip
     """The moments before others that may find something else now; how many, and how many it looked at."""
     count = touched = 0
@@ -64,7 +65,7 @@ def seekers(
 
 
 @Kernel
-def waiting(chains: Array, state: Array, heads: Array, alive: Array, found: Array) -> int:
+def waiting(chains: Array, state: Array, heads: Integers, alive: Flags, found: Array) -> int:
     """Takes the moments that wait out of their chains; how many there are."""
     count = 0
     for i in range(len(chains)):
@@ -81,7 +82,7 @@ def waiting(chains: Array, state: Array, heads: Array, alive: Array, found: Arra
 
 
 @Kernel
-def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
+def wait(sources: Array, state: Array, chain_of: Array, heads: Integers) -> None:
     """Puts moments that do not know yet among those that wait in their chains."""
     for i in range(len(sources)):
         m = sources[i]
@@ -91,7 +92,7 @@ def wait(sources: Array, state: Array, chain_of: Array, heads: Array) -> None:
 
 
 @Kernel
-def step_back(sources: Array, data: Array, alive: Array, prev: Array, state: Array) -> int:
+def step_back(sources: Array, data: RowData, alive: Flags, prev: Integers, state: Array) -> int:
     """Moves searches that have come to a moment that is dead back to the last one before it that is not.
 
     A dead moment leaves its chain when another one comes, so that nothing follows it. How many moments it looked at.
@@ -111,7 +112,7 @@ def step_back(sources: Array, data: Array, alive: Array, prev: Array, state: Arr
 
 @Kernel
 def candidates(
-    sources: Array, portion: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
+    sources: Array, portion: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
     pairs: Array, done: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """The next moments that may be what moments look for, up to `portion` for each: (from, to). How many, and looked at.
@@ -176,8 +177,8 @@ def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, bl
 
 @Kernel
 def find_numbers(
-    sources: Array, at: int, data: Array, alive: Array, after: Array, target: int, state: Array, longest: int, lasts: int,
-    tests: Array, numbers: Array, agree: Array, codes: Array, low: Array, high: Array, whole: Array, size: int,
+    sources: Array, at: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
+    tests: Array, numbers: Array, agree: Array, codes: Codes, low: Array, high: Array, whole: Array, size: int,
     pairs: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.

@@ -26,10 +26,10 @@ from augury.algebra.run_terms import asked_of, outer_variables, part_variables, 
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
 from augury.core.model import Event, OrderKey, Value, order_key
-from augury.reference.occurrences import Row
+from augury.semantics.occurrences import Row
 
 if TYPE_CHECKING:
-    from augury.reference.patterns import World
+    from augury.semantics.pattern_rows import World
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from augury.algebra.nodes import Policy
 from augury.core.model import OrderKey, order_key
-from augury.reference.occurrences import Row
+from augury.semantics.occurrences import Row
 
 Side = Literal["left", "right"]
 

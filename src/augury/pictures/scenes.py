@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from augury.algebra.plan import Plan
+from augury.core.arrays import RowIds
 from augury.core.clock import Clock
-from augury.core.jit import Array
 from augury.core.model import Event
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.operators.derive import Derived
-from augury.engine.trace import derivations_of
 from augury.entailment import Derivation
+from augury.explain.derivations import CircuitDerivations
 from augury.pictures import Lane, Scene, lanes_of
 from augury.storage.table import END, START, Table
 
@@ -41,7 +41,7 @@ def scene_of(
         lanes += [_answers(rows, gone=True) for rows in gone.parts]
     else:
         lanes += lanes_of("detected", gone, gone=True)
-    held = _CircuitDerivations(circuit)
+    held = _SceneDerivations(circuit)
     return Scene(tuple(lanes), clock, held.parts, held.rule)
 
 
@@ -55,7 +55,7 @@ def _inputs(circuit: Circuit) -> Iterator[Lane]:
             yield Lane(type[0], "event", data[START, :n].copy(), data[END, :n].copy(), gone, _maker(circuit, table))
 
 
-def _lane(circuit: Circuit, name: str, table: Table, rows: Array) -> Lane:
+def _lane(circuit: Circuit, name: str, table: Table, rows: RowIds) -> Lane:
     start, end = table.data[START, : table.n], table.data[END, : table.n]
     make = _maker(circuit, table)
     return Lane(name, "derived", start, end, np.zeros(table.n, bool), make).some(rows)
@@ -69,11 +69,11 @@ def _answers(rows: AnswerRows, gone: bool) -> Lane:
     return Lane(rows.type, "detected", rows.start, rows.end, np.full(len(rows), gone), rows.event)
 
 
-class _CircuitDerivations:
+class _SceneDerivations:
     """How events were derived, as far as a circuit holds it."""
 
     def __init__(self, circuit: Circuit) -> None:
-        self.circuit = circuit
+        self.circuit, self.derivations = circuit, CircuitDerivations(circuit, None)
 
     def parts(self, event: Event) -> Sequence[Event]:
         """What an event was made of: by its first derivation; where that is gone, the inputs of its trace."""
@@ -90,7 +90,7 @@ class _CircuitDerivations:
         """The derivations of an event that stands; None of another."""
         derived = self.circuit.derived.get((event.type, len(event.args)))
         row = None if derived is None else _row(self.circuit, derived, event)
-        return None if derived is None or row is None else derivations_of(self.circuit, derived, row)
+        return None if derived is None or row is None else self.derivations.of(derived, row)
 
     def _input(self, id: str) -> Event | None:
         events, row = self._by_id.get(id, (None, 0))

@@ -19,14 +19,15 @@ from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate
 from augury.algebra.window_lengths import time_points
-from augury.core.clock import MAX_TIME, MIN_TIME, Timestamp
+from augury.core.bounds import MAX_TIME, MIN_TIME
+from augury.core.clock import Timestamp
 from augury.core.errors import RunError
 from augury.core.model import Event, OrderKey, Value, order_key
-from augury.reference.occurrences import Row, distinct
-from augury.reference.policies import Pair, PairChooser, occurrences, pair_of, per_values
-from augury.reference.rdf_by_rdflib import ReferenceDataset, ReferenceGraphPatterns, TermTriple, key_from
-from augury.reference.runs import RunEvaluator
-from augury.reference.static import Static
+from augury.semantics.occurrences import Row, distinct
+from augury.semantics.policy_choice import Pair, PairChooser, occurrences, pair_of, per_values
+from augury.semantics.rdf_by_rdflib import ReferenceDataset, ReferenceGraphPatterns, TermTriple, key_from
+from augury.semantics.run_matches import RunEvaluator
+from augury.semantics.static_calls import Static
 
 
 @dataclass

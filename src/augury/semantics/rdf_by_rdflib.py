@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 from augury.algebra import sparql_algebra as s
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
+from augury.algebra.sparql_parser import algebra_of, as_written, sparql
 from augury.core.errors import DataError
 from augury.core.model import Event, Iri, Value
 from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
 from augury.graphs.rdf_terms import literal_value
-from augury.language.spaseq.sparql_parser import algebra_of, as_written, sparql
-from augury.reference.rdflib_corrected import corrected, plain_term
+from augury.semantics.rdflib_corrected import corrected, plain_term
 
 RdfTerm: TypeAlias = Any
 Solution: TypeAlias = Mapping[str, RdfTerm]

@@ -11,8 +11,8 @@ from augury.algebra.rule_terms import later_variables, start_of, uses_place
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import variables
 from augury.core.model import OrderKey, Value, order_key
-from augury.reference.occurrences import Row
-from augury.reference.patterns import World
+from augury.semantics.occurrences import Row
+from augury.semantics.pattern_rows import World
 
 
 class GroupEvaluator:

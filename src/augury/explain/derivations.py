@@ -1,0 +1,79 @@
+"""How the events that a circuit holds were derived: the parts from its tables, the facts from `Proofs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from augury.core.model import Event
+from augury.engine.batch import Answer
+from augury.engine.circuit import Circuit
+from augury.engine.operators.derive import Derive, Derived
+from augury.engine.trace import standing_rows
+from augury.entailment import Derivation, ExplainedModel, Model
+from augury.explain.proofs import Proofs
+from augury.explain.why import DerivedEvents
+
+
+class CircuitDerivations(Mapping[str, list[Derivation]]):
+    """The derivations of all derived events that stand, by id; each is computed when it is read."""
+
+    def __init__(self, circuit: Circuit, until: int | None) -> None:
+        self.circuit, self.until = circuit, until
+        self._proofs: Proofs | None = None
+
+    @cached_property
+    def rows(self) -> dict[str, tuple[Derived, int]]:
+        return standing_rows(self.circuit, self.until)
+
+    def of(self, events: Derived, row: int) -> list[Derivation]:
+        """Every derivation of an event that stands, with the facts it rests on."""
+        circuit = self.circuit
+        event = circuit.event((events.out.table, row))
+        derivations: dict[object, Derivation] = {}
+        for links in events.supports:
+            maker = circuit.maker(links.child)
+            for child in links.of(row)[::-1]:
+                assert isinstance(maker, Derive)
+                parts = tuple(circuit.event(part) for part in maker.parts(child))
+                for derivation in self.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
+                    derivations.setdefault(derivation.key, derivation)
+        return sorted(derivations.values(), key=lambda derivation: tuple(part.order for part in derivation.parts))
+
+    @property
+    def proofs(self) -> Proofs:
+        """Proofs over the facts that the circuit holds now."""
+        if self._proofs is None or self._proofs.version != self.circuit.knowledge.version:
+            self._proofs = Proofs(self.circuit.knowledge)
+        return self._proofs
+
+    def __getitem__(self, id: str) -> list[Derivation]:
+        return self.of(*self.rows[id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class ExplainedCircuit:
+    """What `derivation_tree` reads, of a circuit."""
+
+    def __init__(self, circuit: Circuit, until: int | None) -> None:
+        self.derivations, self.makers = CircuitDerivations(circuit, until), circuit.plan.makers
+
+    @property
+    def all_events(self) -> list[Event]:
+        """The events that made facts."""
+        circuit = self.derivations.circuit
+        rows = [(events, row) for events, row in self.derivations.rows.values() if events.type in self.makers]
+        return sorted((circuit.event((events.out.table, row)) for events, row in rows), key=lambda e: e.order)
+
+
+def explained(model: Model) -> DerivedEvents:
+    """The answer of a run with its derivations: those of the reference evaluator, or those that the circuit holds."""
+    if isinstance(model, Answer):
+        return ExplainedCircuit(model.session.circuit, model.clock)
+    assert isinstance(model, ExplainedModel)
+    return model

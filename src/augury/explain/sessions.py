@@ -1,0 +1,67 @@
+"""Explanations of what a session holds: why an event stands, and why another does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from augury.core.errors import RunError
+from augury.core.model import Event, content_id
+from augury.engine.session import Session
+from augury.explain.derivations import ExplainedCircuit
+from augury.explain.proofs import Proofs
+from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.explain.why_not import misses_as_json, show_misses
+from augury.explain.why_not import why_not as nearest_misses
+from augury.sinks.markup import Explanation
+
+
+def why(session: Session, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
+    """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
+    model = ExplainedCircuit(session.circuit, None)
+    if not isinstance(event, Event) or (id := _id(event)) not in model.derivations:
+        raise RunError(
+            f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing"
+        )
+    tree = derivation_tree(model, Event(event.type, event.args, event.start, event.end, id), all)
+    _one_of(format, "text", "json", "mermaid")
+    if format == "json":
+        return json.dumps(tree_as_json(tree, session.clock), ensure_ascii=False)
+    prefixes = session.program.plan.prefixes
+    if format == "mermaid":
+        return tree_as_mermaid(tree, session.clock, prefixes)
+    return Explanation(show_tree(tree, session.clock, prefixes))
+
+
+def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text") -> str:
+    """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
+    circuit = session.circuit
+    tables = [
+        *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
+        *(events.out.table for events in circuit.derived.values()),
+    ]
+    held = [circuit.event((t, row)) for t in tables for row in t.standing().tolist()]
+    context = circuit.context
+    misses = nearest_misses(
+        session.program.plan,
+        circuit.rules.values(),
+        held,
+        session.clock,
+        Proofs(circuit.knowledge),
+        context.scalars,
+        atom,
+        session.now,
+    )
+    _one_of(format, "text", "json")
+    if format == "json":
+        return json.dumps(misses_as_json(misses, session.clock), ensure_ascii=False)
+    return Explanation(show_misses(misses, session.clock))
+
+
+def _id(event: Event) -> str:
+    return content_id(event.type, event.args, event.start, event.end)
+
+
+def _one_of(format: str, *known: str) -> None:
+    if format not in known:
+        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
