@@ -173,7 +173,11 @@ class Watch:
         try:
             changes = self.act(action)
         except RunError as error:
-            if LONG not in error.message or self.story.longest is not None or not (self.pruned or self.story.emit == "final"):
+            if (
+                LONG not in error.message
+                or self.story.longest is not None
+                or not (self.pruned or self.story.emit == "final")
+            ):
                 raise
             self.inputs = before
             return

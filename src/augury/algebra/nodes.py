@@ -411,7 +411,9 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Every | SessionWindow | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+Node: TypeAlias = (
+    Scan | Instant | Every | SessionWindow | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+)
 
 
 # Rules

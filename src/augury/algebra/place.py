@@ -45,8 +45,16 @@ def place(node: n.Node, varying: Collection[str] = ()) -> n.Node:
         case n.Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
         case (
-            n.Either() | n.Every() | n.Graph() | n.Instant() | n.Join() | n.Label() | n.Repeat() | n.Scan()
-            | n.SessionWindow() | n.Unfold()
+            n.Either()
+            | n.Every()
+            | n.Graph()
+            | n.Instant()
+            | n.Join()
+            | n.Label()
+            | n.Repeat()
+            | n.Scan()
+            | n.SessionWindow()
+            | n.Unfold()
         ):
             pass
         case _:

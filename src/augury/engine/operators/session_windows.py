@@ -13,10 +13,10 @@ import numpy as np
 
 from augury.algebra.nodes import SessionWindow
 from augury.core.arrays import Array, RowIds
+from augury.core.bounds import FAR
 from augury.engine.operators.base import NOT_THERE, Operator
 from augury.engine.saved import check_numbers, require
 from augury.engine.saved.forms import is_time
-from augury.planner.implied_bounds import FAR
 from augury.storage.frame import View
 from augury.storage.table import END, NONE, START, Table
 

@@ -145,10 +145,6 @@ def _computes_head(rule: n.Rule, making: Making) -> bool:
 def _check_windows(plan: Plan, group: list[Predicate], findings: Findings) -> None:
     for rule in plan.rules:
         for node in n.walk(rule.body) if rule.predicate in group else ():
-            if isinstance(node, n.SessionWindow):
-                message = f"a session stands in a rule of `{rule.type}`, which depends on itself"
-                hint = "give the session a rule of its own, that nothing in the cycle reads"
-                findings.add("E276", message, node.span, hint=hint)
             if isinstance(node, n.Every):
                 message = f"windows by the clock stand in a rule of `{rule.type}`, which depends on itself"
                 hint = "collect in a rule of its own, that nothing in the cycle reads"

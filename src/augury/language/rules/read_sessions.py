@@ -30,16 +30,20 @@ class SessionReader:
         named = {a.operands[0].text: a.operands[1] for a in self.call.args if is_named(a)}  # type: ignore[union-attr]
         if 2 in self.symbols.arities.get("session", ()):
             message = "`session` is an event of two arguments in this program, so that it cannot be a window"
-            return self._wrong(message, self.call, "give the event another name")
+            self._wrong(message, self.call, "give the event another name")
+            return None
         if named.keys() - {"most"} or len(places) != 2:
-            return self._wrong("`session` takes a length, an atom and, if need be, `most = 1d`", self.call)
+            self._wrong("`session` takes a length, an atom and, if need be, `most = 1d`", self.call)
+            return None
         gap, most = self._length(places[0]), self._length(named["most"]) if "most" in named else None
         if gap is None or ("most" in named and most is None):
             return None
         scan = self.patterns.pattern(places[1])
         if not isinstance(scan, Scan):
             if scan is not None:
-                self._wrong("a session is of the occurrences of one event", places[1], "give the pattern a rule of its own")
+                self._wrong(
+                    "a session is of the occurrences of one event", places[1], "give the pattern a rule of its own"
+                )
             return None
         scan = self._without_single(scan)
         return None if scan is None else SessionWindow(scan, gap, most, self.call.span)
@@ -54,7 +58,9 @@ class SessionReader:
                 hint = "write `_` where any value will do, or use it in the head: there is a session for each value"
                 self.findings.add("E276", message, arg.span, hint=hint)
                 return None
-        return replace(scan, args=tuple(Wild(a.span) if isinstance(a, Var) and a.name in single else a for a in scan.args))
+        return replace(
+            scan, args=tuple(Wild(a.span) if isinstance(a, Var) and a.name in single else a for a in scan.args)
+        )
 
     def _length(self, node: s.Node) -> int | None:
         tick = self.symbols.tick

@@ -13,8 +13,8 @@ from augury.core.clock import Duration, show_duration
 from augury.core.errors import Note, Span, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.patterns import PatternReader
-from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.read_sessions import SessionReader, is_session
+from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
 
