@@ -117,12 +117,15 @@ class SessionWindows(Operator):
         order = np.lexsort((starts, *codes[::-1]))
         rows, starts, ends, number = rows[order], starts[order], ends[order], number[order]
         codes = [column[order] for column in codes]
-        for lo, hi, end in _chains(codes, starts, ends, self.gap):
-            own, some = rows[lo:hi], number[lo:hi]
-            real = own[some < 0] if stubs else own
-            kept = [stubs[i] for i in some[some >= 0].tolist()] if stubs else []
-            key = tuple(int(column[lo]) for column in codes)
-            yield OpenSession(key, int(starts[lo]), end, [real], kept)
+        begins, lasts, greatest = _chains(codes, starts, ends, self.gap)
+        keys = zip(*(column[begins].tolist() for column in codes), strict=True) if codes else [()] * len(begins)
+        bounds = zip(begins.tolist(), lasts.tolist(), strict=True)
+        for key, start, end, (lo, hi) in zip(keys, starts[begins].tolist(), greatest.tolist(), bounds, strict=True):
+            own, kept = rows[lo:hi], list[tuple[int, int, int]]()
+            if stubs:
+                some = number[lo:hi]
+                own, kept = own[some < 0], [stubs[i] for i in some[some >= 0].tolist()]
+            yield OpenSession(key, start, end, [own], kept)
 
     def _insert(self, new: OpenSession) -> list[OpenSession]:
         """Takes a session in; the ones that it is merged with are gone."""
@@ -280,8 +283,8 @@ def _absorb(session: OpenSession, other: OpenSession) -> None:
     session.stubs = [*session.stubs, *other.stubs]
 
 
-def _chains(codes: Sequence[Array], starts: Array, ends: Array, gap: int) -> Iterator[tuple[int, int, int]]:
-    """Where each session begins and ends among occurrences in the order of key and start, and its greatest end."""
+def _chains(codes: Sequence[Array], starts: Array, ends: Array, gap: int) -> tuple[Array, Array, Array]:
+    """Where sessions begin and end among occurrences in the order of key and start, and their greatest ends."""
     new = np.zeros(len(starts), bool)
     new[0] = True
     for column in codes:
@@ -295,4 +298,4 @@ def _chains(codes: Sequence[Array], starts: Array, ends: Array, gap: int) -> Ite
     new[1:] |= starts[1:] > latest[:-1] + gap
     begins = np.flatnonzero(new)
     lasts = np.append(begins[1:], len(starts))
-    return zip(begins.tolist(), lasts.tolist(), latest[lasts - 1].tolist(), strict=True)
+    return begins, lasts, latest[lasts - 1]
