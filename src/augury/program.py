@@ -33,7 +33,7 @@ class PicturedChanges(Changes):
         rows = next(iter((*self.gone.parts, *self.given.parts)), None)
         if rows is None:
             return timeline(Scene((), self._clock), **options)
-        circuit = rows.derived.circuit
+        circuit = rows.derived.runtime
         with circuit.turn:
             return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
 

@@ -26,8 +26,10 @@ from augury.algebra.scalar import FUNCTIONS, Function
 from augury.cli import cli
 from augury.core.clock import Clock
 from augury.engine.operators.choose import Candidate, Key
-from augury.engine.operators.policies import POLICIES, Selection
 from augury.engine.operators.recent import ChooseRecent
+from augury.engine.wiring import OPERATORS
+from augury.planner.policies import POLICIES, Selection
+from augury.planner.specs import ChoiceSpec
 from augury.sources import files
 from augury.sources.parquet import sheet_of
 from augury.sources.sheet import Sheet
@@ -111,6 +113,10 @@ def test_a_temporal_relation(engine: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert answers(program, [*fires, *winds], engine) == [("l3", 5, 15), ("l4", 5, 15)]
 
 
+class OldestChoiceSpec(ChoiceSpec):
+    """`oldest`, of listed candidates."""
+
+
 class ChooseOldest(ChooseRecent):
     """Of the candidates of each later part, the one that ended first."""
 
@@ -120,7 +126,8 @@ class ChooseOldest(ChooseRecent):
 
 def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its word in the grammar and its choice in the reference evaluator are no tables, so the plan is made by hand."""
-    monkeypatch.setitem(POLICIES, "oldest", Selection(ChooseOldest))
+    monkeypatch.setitem(POLICIES, "oldest", Selection(OldestChoiceSpec))
+    monkeypatch.setitem(OPERATORS, OldestChoiceSpec, ChooseOldest)
     program = augury.compile("m(X, Y) <- a(X) SEQ b(Y).")
     (rule,) = program.plan.rules
     assert isinstance(rule.body, Join)

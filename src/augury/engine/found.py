@@ -36,7 +36,7 @@ def _in_turn(method: Callable[Concatenate[AnswerRows, P], R]) -> Callable[Concat
 
     @wraps(method)
     def waiting(rows: AnswerRows, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with rows.derived.circuit.turn:
+        with rows.derived.runtime.turn:
             return method(rows, *args, **kwargs)
 
     return waiting
@@ -80,7 +80,7 @@ class AnswerRows:
     @property
     def calendar(self) -> bool:
         """Whether times are those of the calendar."""
-        return self.derived.circuit.clock.kind == "timestamp"
+        return self.derived.runtime.clock.kind == "timestamp"
 
     # Columns
 
@@ -129,7 +129,7 @@ class AnswerRows:
     def ids(self, cache: StepCache[Array] | None = None) -> Array:
         """Ids as numbers."""
         if self._ids is None:
-            visible = self.codes[: self.derived.arity - self.derived.circuit.plan.hidden]
+            visible = self.codes[: self.derived.arity - self.derived.runtime.plan.hidden]
             make = self.dictionary.hashes
             hashes = [make(c) if cache is None else cache.of((c,), partial(make, c)) for c in visible]
             self._ids = content_hashes(self.type, hashes, self.start, self.end)
@@ -192,7 +192,7 @@ class AnswerRows:
     def id_of(self, row: int) -> str:
         if self._ids is None and self._few():
             event = self.event(row)
-            visible = event.args[: self.derived.arity - self.derived.circuit.plan.hidden]
+            visible = event.args[: self.derived.arity - self.derived.runtime.plan.hidden]
             return content_id(event.type, visible, event.start, event.end)
         return f"{int(self.ids()[row]):016x}"
 
@@ -232,7 +232,7 @@ class FoundAnswers:
         if self._which is None and not self.parts:
             self._which = self._at = np.empty(0, np.int64)
         elif self._which is None:
-            with self.parts[0].derived.circuit.turn:
+            with self.parts[0].derived.runtime.turn:
                 if self._which is None:
                     which, orders = in_order(self.parts)
                     for part, order in zip(self.parts, orders, strict=True):

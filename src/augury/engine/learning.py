@@ -146,5 +146,5 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
 
 
 def _contents(answers: TypeAnswers, rows: RowIds) -> list[tuple[Any, ...]]:
-    circuit, table = answers.events.circuit, answers.events.out.table
+    circuit, table = answers.events.runtime, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

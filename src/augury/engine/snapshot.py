@@ -44,6 +44,7 @@ from augury.engine.saved.unsound import other_version
 from augury.engine.sound import check_tables
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
+from augury.planner.specs import InputSpec
 from augury.settings import Settings
 from augury.storage.dictionary import Dictionary
 from augury.storage.table import grown
@@ -329,7 +330,7 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
 def _operators(circuit: Circuit, described: Any) -> list[Operator]:
     """The operators that a snapshot has tables of, in its order: all that the program has, and inputs that no rule reads."""
     for name, kind, _, _ in described:
-        if kind == Events.kind:
+        if kind == InputSpec.kind:
             type_, arity = name
             require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an input that is none")
             circuit.input((type_, arity))

@@ -20,7 +20,7 @@ from augury.storage.grouping import Slices, in_groups
 from augury.storage.table import END, NONE, RANK, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 Bounds = Callable[[Array], tuple[Array, Array]]  # when windows begin and end, by their numbers
 Given = Mapping[Expr, MemberValues | None]  # what aggregates are given; None where that is not said column by column
@@ -30,7 +30,7 @@ _SIMPLE = ("count", "sum", "avg", "min", "max")
 class Totals:
     """The aggregates of a collect over groups of members."""
 
-    def __init__(self, circuit: Circuit, collect: Collect, rule: str) -> None:
+    def __init__(self, circuit: Runtime, collect: Collect, rule: str) -> None:
         self.circuit, self.collect, self.rule = circuit, collect, rule
         self.seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
         self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
@@ -146,7 +146,7 @@ class RowGroups:
 class WindowTotals(Totals):
     """Computes what a collect over windows by the clock gives."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect, rule: str, several: bool) -> None:
+    def __init__(self, circuit: Runtime, view: View, collect: Collect, rule: str, several: bool) -> None:
         super().__init__(circuit, collect, rule)
         self.view, self.window = view, collect.window or ""
         self.several = several or any(isinstance(c, Holds) for c in collect.where)

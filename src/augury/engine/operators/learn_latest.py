@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.nodes import ANY_VALUE
-from augury.algebra.plan import Predicate
 from augury.core.arrays import Array, RowIds
 from augury.core.model import order_key
-from augury.engine.operators.derive import Derived
 from augury.engine.operators.learn import Learn
 from augury.knowledge.fact_table import ALWAYS
 from augury.knowledge.timeline import Statement
+from augury.planner.specs import LatestSpec
 from augury.storage.kernels import entries as k
 from augury.storage.table import END, START
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 Codes = tuple[int, ...]
 FactChange = tuple[Codes, int, bool, bool]  # a fact, when, whether it ends, and whether that is said or taken back
@@ -53,18 +52,11 @@ class LearnLatest(Learn):
 
     kind = "latest facts"
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        predicate: Predicate,
-        sets: tuple[Derived, ...],
-        ends: tuple[bool, ...],
-        key: tuple[int, ...],
-    ) -> None:
-        self.key = key
+    def __init__(self, runtime: Runtime, spec: LatestSpec) -> None:
+        self.key = spec.key_arguments
         self.lines: dict[Codes, KeyLine] = {}
         self.changed: dict[Codes, set[int]] = {}  # times at which something is new, by key
-        super().__init__(circuit, predicate, sets, ends)
+        super().__init__(runtime, spec)
         self._read_said()
 
     def step(self) -> None:
@@ -81,7 +73,7 @@ class LearnLatest(Learn):
 
     def said(self, statements: Iterable[Statement]) -> None:
         """Facts were asserted from outside: the next event of their key ends them, too."""
-        encode = self.circuit.tables.dictionary.encode_all
+        encode = self.runtime.tables.dictionary.encode_all
         for one in statements:
             fact = one.fact
             if not one.retract and (fact.name, len(fact.args)) == self.predicate:
@@ -113,7 +105,7 @@ class LearnLatest(Learn):
 
     def _take_end(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
         """Events that end facts: at once where they name one, and else with what holds for the key."""
-        anything, found = self.circuit.tables.dictionary.encode(ANY_VALUE), list[FactChange]()
+        anything, found = self.runtime.tables.dictionary.encode(ANY_VALUE), list[FactChange]()
         for _, time, _, fact in self._facts(port, rows):
             if anything not in fact:
                 found.append((fact, time, True, come))
@@ -132,7 +124,7 @@ class LearnLatest(Learn):
 
     def _canonical(self, code: int) -> int:
         """One code for equal values."""
-        return int(self.circuit.tables.dictionary.canon[code >> 1]) if code & 1 else code & -3
+        return int(self.runtime.tables.dictionary.canon[code >> 1]) if code & 1 else code & -3
 
     def _line(self, fact: Codes) -> KeyLine:
         key = self._key(fact)
@@ -174,7 +166,7 @@ class LearnLatest(Learn):
             return None
         if len(events) == 1:
             return events[0][2]
-        decode = self.circuit.tables.dictionary.decode
+        decode = self.runtime.tables.dictionary.decode
         return max(events, key=lambda e: (e[0], tuple(order_key(decode(code)) for code in e[2])))[2]
 
     def _affected(self, line: KeyLine, time: int) -> Iterator[int]:
@@ -188,7 +180,7 @@ class LearnLatest(Learn):
     def _ends_all(self, line: KeyLine, time: int) -> bool:
         if time in line.won:
             return True
-        anything = self.circuit.tables.dictionary.encode(ANY_VALUE)
+        anything = self.runtime.tables.dictionary.encode(ANY_VALUE)
         values = [i for i in range(self.predicate[1]) if i not in self.key]
         return any(all(pattern[i] == anything for i in values) for pattern in line.ending.get(time, ()))
 
@@ -217,17 +209,17 @@ class LearnLatest(Learn):
         return all(self._canonical(x) == self._canonical(y) for x, y in zip(first, second, strict=True))
 
     def _matches(self, pattern: Codes, fact: Codes) -> bool:
-        anything = self.circuit.tables.dictionary.encode(ANY_VALUE)
+        anything = self.runtime.tables.dictionary.encode(ANY_VALUE)
         return all(p == anything or self._same((p,), (f,)) for p, f in zip(pattern, fact, strict=True))
 
     def _learn(self, changes: list[FactChange]) -> None:
         changes.sort(key=lambda change: change[2])  # what is made first: a fact is kept as its event has it
         arity = self.predicate[1]
         columns = np.array([fact for fact, _, _, _ in changes], np.int64).reshape(len(changes), arity).T
-        translated = [self.circuit.bridge.translated(np.ascontiguousarray(column)) for column in columns]
+        translated = [self.runtime.bridge.translated(np.ascontiguousarray(column)) for column in columns]
         times = np.array([time for _, time, _, _ in changes], np.int64)
         ends, come = (np.array([change[i] for change in changes], bool) for i in (2, 3))
-        self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, translated, times, ends, come))
+        self.runtime.learned(self.runtime.knowledge.changes.make(self.predicate, translated, times, ends, come))
 
     # What it keeps
 
@@ -263,7 +255,7 @@ class LearnLatest(Learn):
 
     def _read_said(self) -> None:
         """The facts that were asserted from outside, as knowledge has them."""
-        relation = self.circuit.knowledge.relations.get(self.predicate)
+        relation = self.runtime.knowledge.relations.get(self.predicate)
         if relation is None or not relation.rows.n:
             return
         rows = np.arange(relation.rows.n)
@@ -277,7 +269,7 @@ class LearnLatest(Learn):
         facts, times = np.concatenate([plain, some]), np.concatenate([times, state["entries"][k.TIME][asserted]])
         if not len(facts):
             return
-        columns = [self.circuit.bridge.back(relation.rows.data[i, facts]) for i in range(self.predicate[1])]
+        columns = [self.runtime.bridge.back(relation.rows.data[i, facts]) for i in range(self.predicate[1])]
         for time, *fact in zip(times.tolist(), *(column.tolist() for column in columns), strict=True):
             self._say(tuple(fact), time)
         self.changed = {}

@@ -21,7 +21,7 @@ from augury.storage.grouping import ascending, in_groups, spread
 from augury.storage.table import RANK
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 _HIGH, _LOW = 20, 42  # bits after the point, of the two parts of a float
 _MOST = 2**61
@@ -44,7 +44,7 @@ Share = tuple[Partial, int, int]  # what a pane comes to: the groups from here u
 class PartialTotals:
     """Adds up panes, and windows from panes."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect) -> None:
+    def __init__(self, circuit: Runtime, view: View, collect: Collect) -> None:
         self.circuit, self.view, self.collect = circuit, view, collect
         self.touched = 0  # panes and windows that were looked at
 

@@ -35,7 +35,7 @@ from augury.storage.table import RANK, Index, Table
 from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 _SUMS = {"sum", "avg", "variance", "stddev"}
 _ORDERS = {"min": False, "max": True, "arg_min": False, "arg_max": True}
@@ -126,7 +126,7 @@ class Ranged:
 class RangeTotals:
     """The aggregates of a collect over windows, kept up to date with what is collected."""
 
-    def __init__(self, circuit: Circuit, collect: Collect, view: View, index: Index, totals: Totals) -> None:
+    def __init__(self, circuit: Runtime, collect: Collect, view: View, index: Index, totals: Totals) -> None:
         self.circuit, self.collect, self.view, self.index, self.totals = circuit, collect, view, index, totals
         self.usable = True  # in a recursion ranks count, which running totals do not have
         self.units: dict[Expr, str] = {}

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import SessionWindow
 from augury.core.arrays import Array, RowIds
 from augury.core.bounds import FAR
-from augury.engine.operators.base import NOT_THERE, Operator
+from augury.engine.operators.base import NOT_THERE, Clocked, Operator
 from augury.engine.saved import check_numbers, require
 from augury.engine.saved.forms import is_time
-from augury.storage.frame import View
+from augury.planner.specs import SessionSpec
 from augury.storage.table import END, NONE, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 Key = tuple[int, ...]
 
@@ -40,7 +39,7 @@ class OpenSession:
     stands: bool = True
 
 
-class SessionWindows(Operator):
+class SessionWindows(Clocked):
     """The maximal groups of occurrences with one key, without a pause longer than the gap.
 
     A window is given once the clock has reached its end, so that an open session costs nothing while it grows. An occurrence
@@ -48,22 +47,19 @@ class SessionWindows(Operator):
     nothing can change any more are forgotten; settled occurrences of others are replaced by stubs.
     """
 
-    kind = "sessions"
     carries = ("stubs", "closed")
     linked = ()
 
-    def __init__(self, circuit: Circuit, source: View, out: View, node: SessionWindow, rule: str) -> None:
-        self.gap = circuit.clock.exact_length(node.gap)
-        self.most = FAR if node.most is None else circuit.clock.length(node.most)
-        self.type, self.key = node.input.predicate, node.key
+    def __init__(self, runtime: Runtime, spec: SessionSpec) -> None:
+        self.gap, self.most, self.type, self.key = spec.gap, spec.most, spec.type, spec.out.vars
         self.sessions: dict[Key, list[OpenSession]] = {}  # of each key, in order
         self.ahead: list[tuple[int, int, OpenSession]] = []  # by the end of the window
         self.numbers = count()
         self.stubs: list[tuple[int, int, int]] = []  # of all sessions, as the last compaction left them
         self.pending: tuple[list[tuple[int, int, int]], int | None] | None = None
         self.closed: int | None = None  # windows that end by then are settled, and forgotten here
-        super().__init__(circuit, (source,), out, rule)
-        circuit.clocked.append(self)
+        super().__init__(runtime, spec)
+        runtime.clocked.append(self)
 
     def tick(self, now: int) -> None:
         if self.ahead and self.ahead[0][0] <= now:
@@ -92,7 +88,7 @@ class SessionWindows(Operator):
 
     def _codes(self, rows: RowIds) -> list[Array]:
         view = self.inputs[0]
-        canonical = self.circuit.tables.dictionary.canonical
+        canonical = self.runtime.tables.dictionary.canonical
         return [canonical(view.table.data[view.vars[name], rows]) for name in self.key]
 
     def _groups(self, rows: RowIds, stubs: Sequence[tuple[int, int, int]] = ()) -> Iterator[OpenSession]:
@@ -108,7 +104,7 @@ class SessionWindows(Operator):
         codes = self._codes(rows)
         keyed = np.ones(len(rows), bool)
         for column in codes:
-            keyed &= ~self.circuit.tables.dictionary.is_null(column)
+            keyed &= ~self.runtime.tables.dictionary.is_null(column)
         if not keyed.all():
             rows, starts, ends, number = rows[keyed], starts[keyed], ends[keyed], number[keyed]
             codes = [column[keyed] for column in codes]
@@ -169,7 +165,7 @@ class SessionWindows(Operator):
 
     def _give(self) -> None:
         """Gives the windows that the clock has reached."""
-        now, given = self.circuit.now, list[OpenSession]()
+        now, given = self.runtime.now, list[OpenSession]()
         while self.ahead and now is not None and self.ahead[0][0] <= now:
             session = heapq.heappop(self.ahead)[2]
             if session.stands and session.end + self.gap - session.start <= self.most:
@@ -193,11 +189,11 @@ class SessionWindows(Operator):
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         """An occurrence that may still come or go has begun before, as long as it may last."""
         first = since.get(id(self.inputs[0].table), frontier + 1)
-        longest = self.circuit.longest_of([self.type])
+        longest = self.runtime.longest_of([self.type])
         if longest is None:
             return -FAR
-        if self.circuit.lengths is None:
-            self.circuit.relied_on_lengths(frontier)
+        if self.runtime.lengths is None:
+            self.runtime.relied_on_lengths(frontier)
         return first - longest
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
@@ -236,7 +232,7 @@ class SessionWindows(Operator):
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.sessions, self.ahead, now = {}, [], self.circuit.now
+        self.sessions, self.ahead, now = {}, [], self.runtime.now
         table, codes = self.out.table, [self.out.vars[name] for name in self.key]
         known = {}
         for row in table.standing().tolist():

@@ -17,7 +17,8 @@ from augury.core.arrays import Array, RowData, RowIds
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels import sums
 from augury.engine.operators.runs.kernels.sums import carry
-from augury.engine.operators.runs.sight import Sight, has_earlier
+from augury.engine.operators.runs.sight import Sight
+from augury.planner.run_questions import has_earlier
 from augury.storage.dictionary import NULL
 from augury.storage.table import END, LEFT, RIGHT, grown
 
@@ -37,7 +38,7 @@ class Kept:
 def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: Sight) -> tuple[Kept, ...]:
     """The aggregates that one more iteration just adds to: those of values that the iteration alone has."""
     found: dict[Kept, None] = {}
-    functions = sight.circuit.context.scalars.aggregates
+    functions = sight.runtime.context.scalars.aggregates
     for part, aggregate in asked:
         names = set(sight.views[part].vars) | {name for name in (run.parts[part].label,) if name is not None}
         alone = all(variables(arg) | labels(arg) <= names for arg in aggregate.args)
@@ -118,15 +119,15 @@ class Carried:
         argument = one.aggregate.args[0]
         names, ends = variables(argument) | labels(argument), sight.moments.out.table.data[END, moments]
         frame, _ = sight.frame({one.part: moments}, ends, one.part, names)
-        found = sight.circuit.context.codes(argument, frame) if count else None
+        found = sight.runtime.context.codes(argument, frame) if count else None
         if found is None:
             return kinds, codes, limbs
-        null = sight.circuit.tables.dictionary.is_null(found)
+        null = sight.runtime.tables.dictionary.is_null(found)
         kinds[null] = sums.NULL
         if one.aggregate.function == "count":
             kinds[~null] = sums.INTEGER
             return kinds, found, limbs
-        given = sight.circuit.tables.dictionary.numeric(found[~null])
+        given = sight.runtime.tables.dictionary.numeric(found[~null])
         if given is not None:
             fits, kept = _in_order(given) if self._sign(one) else _in_limbs(given)
             kinds[~null] = np.where(fits, sums.INTEGER if given.dtype.kind == "i" else sums.FLOAT, sums.HARD)
@@ -135,7 +136,7 @@ class Carried:
 
     def _codes(self, one: Kept, state: Array) -> tuple[Array, Array]:
         """The results that states stand for, and which of them are too hard."""
-        words, flags, counts = self.sight.circuit.tables.dictionary, state[sums.A_FLAGS], state[sums.A_COUNT]
+        words, flags, counts = self.sight.runtime.tables.dictionary, state[sums.A_FLAGS], state[sums.A_COUNT]
         hard = (flags & sums.HARD) != 0
         codes = np.full(state.shape[1], NULL, np.int64)
         function = one.aggregate.function
