@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.clock_windows import Windows
-from augury.algebra.terms import Aggregate, Const, Expr, labels, show, variables
-from augury.core.clock import show_duration
+from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.core.errors import NOWHERE, Span
 from augury.core.model import Term
 
@@ -185,9 +184,7 @@ class SessionWindow:
     @property
     def text(self) -> str:
         """As it is written."""
-        most = "" if self.most is None else f", most = {show_duration(self.most)}"
-        args = f"({', '.join(map(show, self.input.args))})" if self.input.args else ""
-        return f"session({show_duration(self.gap)}, {self.input.type}{args}{most})"
+        return " ".join(self.span.text.split())
 
 
 @dataclass(frozen=True)
