@@ -421,6 +421,13 @@ PLANS = {
     ),
     "the same for each key": ("s(Y) <- (1 SEQ a(Y)) SEQ[recent per (Y)] b(Y).", ["key(a.0, b.0, s.0) -> s"]),
     "the last n of no key are never cut": ("s(X, count()) <- o: a(X), last 3: collect b(_).", ["one() -> s"]),
+    "a throttle per key": (
+        "s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["key(a.0, b.0, s.0) -> s"],
+    ),
+    "a throttle of all": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 EVERY 5s.", ["one() -> s"]),
+    "a throttle per something else": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (Y) EVERY 5s.", ["one() -> s"]),
+    "a throttle per what the head lacks": ("s(Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["one() -> s"]),
+    "a throttle is never cut": ("s(X, Y) <- (a(X) SEQ b(Y)).5 AT MOST 1 EVERY 5s.", ["one() -> s"]),
     "recursion that keeps its key": (
         "e(X) <- a(X). e(X) <- e(X) SEQ b(X).",
         ["key(a.0, b.0, e.0) -> e"],
@@ -487,7 +494,7 @@ def test_an_event_under_two_names_is_once_in_a_trace() -> None:
     plan = replace(augury.compile(text).plan, aliases={("joined", 2): ("order", 1)})
     orders = Batch(np.array([3]), np.array([3]), [np.array([1])], ["x"])
     joined = Batch(np.array([3, 4]), np.array([3, 4]), [np.array([1, 2]), np.array([7, 8])], ["x", "y"])
-    changes = Session(Program(plan)).take({("order", 1): orders, ("joined", 2): joined}, None)
+    changes = Session(Program(plan)).push_batches({("order", 1): orders, ("joined", 2): joined}, None)
     [columns] = columns_of(changes)
     assert columns.trace is not None
     assert columns.trace.tuples() == [("x",), ("x", "y")]

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
+from augury.core.clock import show_duration
 from augury.core.errors import NOWHERE, Span
 from augury.core.model import Term
 
@@ -474,6 +475,12 @@ class AtMost:
     per: tuple[str, ...] = ()
     every: int | None = None
     span: Span = _SPAN
+
+    @property
+    def text(self) -> str:
+        """The clause as it is written."""
+        per = f" PER ({', '.join(self.per)})" if self.per else ""
+        return f"AT MOST {self.count}{per}{'' if self.every is None else f' EVERY {show_duration(self.every)}'}"
 
 
 @dataclass(frozen=True)

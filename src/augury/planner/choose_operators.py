@@ -200,6 +200,7 @@ def _throttle(planning: Planning, rule: Rule, most: AtMost, rows: Reading, cover
     throttle = ThrottleSpec(
         inputs=(planning.add(events),), out=Output.of(names), rule=rule.label,
         count=most.count, every=every, args=names, per=most.per,
+        owned=set(most.per) <= {arg.name for arg in rule.args if isinstance(arg, Var)},
     )  # fmt: skip
     return planning.add(throttle)
 

@@ -252,13 +252,17 @@ class EventRowsSpec(Spec):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThrottleSpec(Spec):
-    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever."""
+    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever.
+
+    Where the key is `owned`, the arguments of the event hold it, so that equal events have equal keys.
+    """
 
     kind: ClassVar[str] = "at most"
     count: int
     every: int | None
     args: tuple[str, ...]
     per: tuple[str, ...]
+    owned: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
