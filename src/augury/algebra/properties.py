@@ -94,6 +94,8 @@ def finality_delays(plan: Plan) -> dict[Predicate, int | None]:
         runs = [x for rule in stratum.rules for x in n.walk(rule.body) if keeps_some_matches(x)]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
+        # An occurrence that lasts may still join a session that has ended.
+        own += [None for rule in stratum.rules for x in rule.nodes if isinstance(x, n.SessionWindow)]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
         result.update(dict.fromkeys(stratum.types, late))
@@ -204,6 +206,9 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
                 yield from _of_sides(node, builder)
                 if node.absent is not None:
                     yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
+            case n.SessionWindow():
+                name = builder.interval(node)
+                yield Memory("SESSION", "open", keep((name, "e"), (name, "s")), node.span)
             case n.Repeat():
                 yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
             case n.Run():
@@ -257,7 +262,9 @@ def _keep(builder: Timing, x: Point, y: Point) -> int | None:
 def _certain_when(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
     for node in n.walk(body):
-        if keeps_some_matches(node):
+        if isinstance(node, n.SessionWindow):
+            yield f"session: {show_duration(node.gap)} after its last event"
+        elif keeps_some_matches(node):
             yield f"{node.which}: when no other match with the same first event can come"
         elif isinstance(node, n.Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
@@ -293,7 +300,7 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
                 shared.append(node.key)  # which event follows which is decided for each key
             case n.Join() | n.Instant() | n.Every() | n.Label() | n.Select() | n.Within() | n.Either() | n.Repeat():
                 pass
-            case n.Graph() | n.Unfold():
+            case n.Graph() | n.Unfold() | n.SessionWindow():
                 pass
             case _:
                 assert_never(node)

@@ -338,14 +338,15 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
         for node in rule.nodes:
-            if isinstance(node, n.Instant) or keeps_some_matches(node) or chooses(node):
+            if isinstance(node, n.Instant | n.SessionWindow) or keeps_some_matches(node) or chooses(node):
                 return False
     return True
 
 
 def asks_the_clock(stage: Stage) -> bool:
     """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
-    return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
+    waits = any(isinstance(node, n.SessionWindow) for rule in stage.rules for node in rule.nodes)
+    return INPUT in stage.reads or waits or any(rule.until is not None for rule in stage.rules)
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
@@ -395,7 +396,17 @@ def _sliced(node: n.Node) -> n.Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.Unfold() | n.Within():
+        case (
+            n.Either()
+            | n.Every()
+            | n.Graph()
+            | n.Instant()
+            | n.Label()
+            | n.Repeat()
+            | n.SessionWindow()
+            | n.Unfold()
+            | n.Within()
+        ):
             pass
         case _:
             assert_never(below)

@@ -48,6 +48,8 @@ def edges(rule: n.Rule) -> list[Edge]:
             case n.Repeat():
                 if node.consecutive:
                     add(node.input, "between", node.span)
+            case n.SessionWindow():
+                add(node.input, "grouping", node.span)
             case n.Run():
                 for pattern, kind in _looked_at(node):
                     add(pattern, kind, node.span)

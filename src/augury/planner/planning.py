@@ -23,6 +23,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    SessionWindow,
     Unfold,
     Within,
     bound_vars,
@@ -195,7 +196,7 @@ def possible_vars(node: Node) -> set[str]:
             return run_variables(node)
         case Unfold():
             return below | set(node.binds)
-        case Instant() | Every() | Label() | Select() | Within() | Join() | Either() | Repeat():
+        case Instant() | Every() | Label() | Select() | Within() | Join() | Either() | Repeat() | SessionWindow():
             return below.union(*(condition_vars(c) for c in conditions(node) if may_bind(c)))
         case _:
             assert_never(node)
@@ -209,7 +210,9 @@ def possible_labels(node: Node) -> set[str]:
             return relative | run_labels(node)
         case Label():
             return relative | {node.label} | possible_labels(node.input)
-        case Scan() | Graph() | Unfold() | Instant() | Every() | Select() | Within() | Join() | Either() | Repeat():
+        case Scan() | Graph() | Unfold() | Instant() | Every() | SessionWindow():
+            return relative.union(*(possible_labels(part) for part in inputs(node)))
+        case Select() | Within() | Join() | Either() | Repeat():
             return relative.union(*(possible_labels(part) for part in inputs(node)))
         case _:
             assert_never(node)

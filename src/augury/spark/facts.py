@@ -33,6 +33,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    SessionWindow,
     Unfold,
     Within,
     bound_vars,
@@ -365,7 +366,7 @@ def _sure(node: Node) -> Iterator[Scan]:
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
-        case Instant() | Every() | Either() | Repeat() | Graph() | Unfold() | Run():
+        case Instant() | Every() | Either() | Repeat() | Graph() | Unfold() | Run() | SessionWindow():
             pass
         case _:
             assert_never(node)
