@@ -6,8 +6,9 @@ import heapq
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
@@ -42,16 +43,15 @@ from augury.storage.guard import Guard
 from augury.storage.table import RIGHT, Links, TableObserver
 
 
-@dataclass(frozen=True)
-class CircuitMark:
-    """What a circuit was when a step began, as far as nothing else says so."""
+class CircuitMark(NamedTuple):
+    """The state of a circuit when a step began, as far as nothing else has it."""
 
     now: int | None
     longest_seen: int
     begins: int | None
     durations: bool
     operators: int
-    inputs: tuple[Predicate, ...]
+    inputs: int
     carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
@@ -149,10 +149,14 @@ class Circuit(Runtime):
 
     def mark(self) -> CircuitMark:
         """What `undo` needs beside what tables, facts and reports write down themselves."""
-        carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+        carried = (
+            [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+            if self.clocked
+            else ()
+        )
         words, dictionary = self.knowledge.words, self.tables.dictionary
         return CircuitMark(
-            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), len(self.inputs),
             carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
@@ -165,7 +169,7 @@ class Circuit(Runtime):
         for operator in self.operators[mark.operators :]:  # of types that came for the first time
             self._unbuild(operator)
         del self.operators[mark.operators :]
-        self.inputs = {type: self.inputs[type] for type in mark.inputs}
+        self.inputs = dict(islice(self.inputs.items(), mark.inputs))
         for operator in self.operators:
             operator.scheduled = False
         self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
@@ -205,12 +209,16 @@ class Circuit(Runtime):
     def prepare(self) -> None:
         """Allocates what `settle` needs: from then on the step counts."""
         for table in self.tables.changed.values():
-            table.prepare()
+            if table.killed:
+                table.prepare()
 
     def settle(self) -> None:
         """The step is over. It may be broken off and called again."""
         for table in self.tables.changed.values():
-            table.begin()
+            if table.killed:
+                table.begin()
+            else:
+                table.mark = table.n
         self.tables.share = 1.0
         self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
         self.knowledge.changes.settle()

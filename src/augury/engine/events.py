@@ -63,6 +63,21 @@ class ArgumentChunk:
         self.count += count
         return True
 
+    def append(self, args: tuple[Value, ...], id: str | None) -> bool:
+        """Takes in one more event, where events are given as lists."""
+        count, columns = self.count, self.columns
+        if count > 4096 or (self.ids is None) != (id is None) or self.traces is not None:
+            return False
+        for column in columns:
+            if type(column) is not list:
+                return False
+        for column, value in zip(columns, args):  # noqa: B905 as many as the type has arguments
+            column[count:] = (value,)
+        if id is not None:
+            self.ids[count:] = (id,)
+        self.count = count + 1
+        return True
+
     def cut(self, n: int) -> None:
         """Forgets the rows from `n` on."""
         if self.first + self.count > n:
@@ -156,6 +171,25 @@ class Events(Operator):
             data[at, first:hi] = self._encoded(columns[position])
         table.added(count)
         return first
+
+    def add_event(self, event: Event) -> int:
+        """Adds one event; its row."""
+        table, runtime, args, start, end = self.out.table, self.runtime, event.args, event.start, event.end
+        if runtime.begins is not None or end - start > runtime.longest_seen:
+            runtime.lasting(np.array([start]), np.array([end]))
+        row = table.n
+        if not self.chunks or not self.chunks[-1].append(args, event.id or None):
+            ids = [event.id] if event.id else None
+            self.chunks.append(ArgumentChunk(row, 1, [[value] for value in args], ids))
+        table.room(1)
+        data = table.data
+        data[START, row], data[END, row] = start, end
+        if self.used:
+            encode = runtime.context.dictionary.encode  # plain values are no durations
+            for field, position in zip(table.codes, self.used):  # noqa: B905 a field for each
+                data[field, row] = encode(args[position])
+        table.added(1)
+        return row
 
     def _encoded(self, column: Any) -> Any:
         context = self.runtime.context

@@ -55,7 +55,7 @@ class Runtime:
         self.learns = True  # whether that stands for all inputs, where nothing says how long they are
         self.begins: int | None = None  # inputs must begin after it: earlier ones may need rows that were forgotten
         # Held during a step, and by readers of tables meanwhile.
-        self.turn: AbstractContextManager[Any] = threading.RLock()
+        self.lock: AbstractContextManager[Any] = threading.RLock()
         self.now: int | None = None
         self.changing: set[str] = set()  # static predicates whose facts may change while the program runs
         self.facts = Facts.of(facts)

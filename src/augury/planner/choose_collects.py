@@ -6,15 +6,14 @@ m(sum(X)) <- o: b, w: extend_backward(o, 1h), while w: collect a(X)   →   Rang
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
+from augury.algebra.aggregates import accumulates
 from augury.algebra.clock_windows import Windows, refuse_clock
 from augury.algebra.nodes import Collect, Either, Holds, Rule, bound_vars, condition_vars, walk
+from augury.algebra.plan import Plan
 from augury.algebra.rule_terms import collected_variables, head_labels, later_variables
-from augury.algebra.scalar import Function
-from augury.algebra.terms import Apply, labels, variables
-from augury.algebra.terms import walk as walk_terms
+from augury.algebra.terms import labels, variables
 from augury.core.bounds import FAR
 from augury.core.fields import END
 from augury.planner.choose_joins import bound_by_facts, several_rows
@@ -33,8 +32,6 @@ from augury.planner.specs import (
 )
 
 _FEW = 32  # to list the last few is cheaper than to keep running totals
-_SUMS = {"sum", "avg", "variance", "stddev"}
-_ADDITIVE = _SUMS | {"count", "first", "last", "any", "all", "min", "max", "arg_min", "arg_max"}
 
 
 def needed_after(rule: Rule, number: int) -> Needs:
@@ -89,7 +86,7 @@ def choose_collect(planning: Planning, rule: Rule, number: int, rows: Reading) -
     # A fact in a filter may bind in several ways, and what it binds is no second occurrence.
     several = several_rows(collect.pattern) or any(isinstance(c, Holds) for c in collect.where)
     simple = keys == shared and rows_of_one != "groups" and not several
-    ranged = simple and _has_running_totals(collect, rows, planning.plan.functions)
+    ranged = simple and _has_running_totals(collect, rows, planning.plan)
     back = None if collect.window is None else LookBack(rule.body, collect.window, clock)
     collect = replace(collect, where=in_order(collect.where, {*rows.vars, *collected.vars}))
     later = later_variables(rule, number)
@@ -113,27 +110,14 @@ def _rows_of_one(rule: Rule, number: int, rows: Reading) -> RowsOfOne:
     return "groups" if number else "copies"
 
 
-def _has_running_totals(collect: Collect, rows: Reading, functions: Mapping[str, Function]) -> bool:
+def _has_running_totals(collect: Collect, rows: Reading, plan: Plan) -> bool:
     """Whether a row has one group, of all that its window has, and its totals follow from running totals."""
     if collect.where or collect.by or (collect.last is not None and collect.last <= _FEW):
         return False
-    return all(
-        total.aggregate.function in _ADDITIVE
-        and not total.aggregate.distinct
-        and _collected_alone(collect, total.aggregate.args, rows, functions)
-        for total in collect.totals
-    )
-
-
-def _collected_alone(
-    collect: Collect, args: tuple[object, ...], rows: Reading, functions: Mapping[str, Function]
-) -> bool:
-    """Whether the collected rows alone decide the arguments of an aggregate, without functions of users."""
     own = {collect.label} if collect.label is not None else set()
-    for arg in args:
-        if variables(arg) & rows.vars.keys() or not labels(arg) <= own:  # type: ignore[arg-type]
-            return False
-        calls = (part.function for part in walk_terms(arg) if isinstance(part, Apply))  # type: ignore[arg-type]
-        if any(name in functions and functions[name].registered for name in calls):
-            return False
-    return True
+    return all(
+        accumulates(part, plan.functions, plan.aggregates, ordered=True)
+        and not variables(*part.args) & rows.vars.keys()
+        and labels(*part.args) <= own
+        for part in (total.aggregate for total in collect.totals)
+    )

@@ -59,7 +59,7 @@ class Panes(Clocked):
         self.totals = WindowTotals(runtime, collected, self.collect, spec.rule, spec.several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
-        self.adding = PartialTotals(runtime, collected, self.collect) if adds else None
+        self.adding = PartialTotals(runtime, collected, self.collect, self.totals) if adds else None
         self.partials: dict[int, Share] = {}
         runtime.clocked.append(self)
         runtime.asks(self, self.collect.where)
@@ -202,8 +202,6 @@ class Panes(Clocked):
             standing = self.inputs[0].table.alive[rows].astype(bool)
             self.touched += int(standing.sum())
             found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
-            if found is None:
-                return None
             self.partials |= found
         panes = [p for p in panes if p in self.partials]
         if not panes:

@@ -16,11 +16,11 @@ from augury.core.errors import RunError
 from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
 from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
+from augury.engine.operators.runs.running_aggregates import RunningAggregates, kept_along
 from augury.engine.operators.runs.seeking import Seeking
 from augury.engine.operators.runs.sight import Members, Sight, once
 from augury.planner.run_moves import Move, left_out
@@ -74,7 +74,7 @@ class MomentEdges(Operator):
             runtime.asks(self, (condition,))
         asked = [(result.part, result.aggregate) for result in run.results]
         asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
-        self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
+        self.aggregates = RunningAggregates(self.sight, kept_along(run, asked, self.sight))
         self.numbers = MomentNumbers(self.sight)
         self.tests = [number_tests(move, self.numbers) for move in self.moves]
         self.seeking = self._searches(sorted(moves.sought))
@@ -105,7 +105,7 @@ class MomentEdges(Operator):
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
-        self.carried.clear()
+        self.aggregates.clear()
         self.chain_of, self.chained, self.chain_count = np.full(16, -1, np.int64), 0, 0
         self.numbers.clear()
         for seeking in self.seeking:
@@ -349,15 +349,11 @@ class MomentEdges(Operator):
         if not aggregate.args:
             times = self.times(part, matches) + (more is not None)
             return self.runtime.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
-        number = self.carried.of(part, aggregate)
-        if number is None:
+        if not self.aggregates.keeps(part, aggregate):
             return self.sight.aggregate(aggregate, part, self.members(matches, part, more), seen)
         self.follow()
-        if more is None:
-            codes, hard = self.carried.results(number, matches)
-        else:
-            codes, hard = self.carried.with_one_more(number, matches, more)
-        ok, rows = np.ones(len(matches), bool), np.flatnonzero(hard)
+        codes, unsure = self.aggregates.results(part, aggregate, matches, more)
+        ok, rows = np.ones(len(matches), bool), np.flatnonzero(unsure)
         if len(rows):
             members = self.members(matches[rows], part, None if more is None else more[rows])
             codes[rows], ok[rows] = self.sight.aggregate(aggregate, part, members, seen.take(rows))

@@ -270,8 +270,7 @@ class Greedy(MomentEdges):
         self.used = len(moments)
         self.pool[0, : self.used], self.pool[1, : self.used] = moments, parts
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
-        if self.carried.kept:
-            self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
+        self.aggregates.keep(paths)
         self.count_paths = len(paths)
         self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
         self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
@@ -304,7 +303,7 @@ class Greedy(MomentEdges):
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
         known, length = self.paths[b.P_LENGTH, before], self.paths[b.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
-        self.carried.start(paths, self.paths.shape[1], before)
+        self.aggregates.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
         places = spread(self.paths[b.P_AT, paths] + known, more)
@@ -312,12 +311,7 @@ class Greedy(MomentEdges):
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
         np.maximum.at(self.states[2 * parts], owners, self.moments.out.table.data[RANK, moments])
-        self._carry(owners, moments, of)
-
-    def _carry(self, owners: RowIds, moments: Array, of: Array) -> None:
-        for number, one in enumerate(self.carried.kept):
-            mine = of == one.part
-            self.carried.add(number, owners[mine], moments[mine])
+        self.aggregates.add(owners, of, moments)
 
     def _scanned(self, path: int) -> int:
         """The match that a longer one goes back to, whose state is known."""
@@ -332,10 +326,10 @@ class Greedy(MomentEdges):
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
         ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
         d.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
-        if self.carried.kept:
-            self.carried.start(paths, self.paths.shape[1])
+        if self.aggregates.kept:
+            self.aggregates.start(paths, self.paths.shape[1])
             moments, of, groups = self._moments_of(paths)
-            self._carry(paths[groups.owner], moments, of)
+            self.aggregates.add(paths[groups.owner], of, moments)
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
         """The moments and parts of matches, a group for each."""

@@ -319,7 +319,7 @@ class Partials(MomentEdges):
         return found[:count], Slices(lengths)
 
     def follow(self) -> None:
-        self.carried.follow(self.out.table.data, self.out.table.n)
+        self.aggregates.follow(self.out.table.data, self.out.table.n)
 
     def _plant(self, given: Array) -> None:
         table, at = self.out.table, 0

@@ -20,12 +20,13 @@ from augury.algebra.run_terms import outer_variables
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
 from augury.algebra.terms import labels as labels_of
 from augury.core.arrays import Array, Integers, Mask, RowIds, Times
-from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
+from augury.engine.operators.group_aggregates import code_of, group_aggregates
 from augury.engine.operators.runs.moments import Moments
 from augury.planner.run_questions import Turn, has_earlier, outermost_prevs, with_terms
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import Frame, View, joined_frames
 from augury.storage.grouping import Slices
+from augury.storage.member_values import MemberValues
 from augury.storage.table import END, START
 from augury.storage.unique import unique
 
@@ -123,7 +124,7 @@ class Sight:
         else:
             given, fine = self.values(argument, part, moments, known)
         ok[groups.owner[~fine]] = False
-        codes, unsure = aggregated(context, aggregate, groups, {argument: MemberValues(context, given)})
+        codes, unsure = group_aggregates(context, aggregate, groups, {argument: MemberValues.of(context, given)})
         for g in [] if unsure is None else np.flatnonzero(unsure & ok).tolist():
             own = given[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
             if own or function == "count":
