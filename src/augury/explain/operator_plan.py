@@ -85,8 +85,8 @@ def _details(spec: s.Spec) -> list[str]:
             args = f"({', '.join(map(show, spec.args))})" if spec.args else ""
             return [f"of {spec.events.type}{args}"]
         case s.ScanSpec():
-            args = [f"{position} = {show(expr)}" for position, expr in spec.args]
-            return [*(["arguments " + ", ".join(args)] if args else []), *_where(spec.where)]
+            matched = [f"{position} = {show(expr)}" for position, expr in spec.args]
+            return [*(["arguments " + ", ".join(matched)] if matched else []), *_where(spec.where)]
         case s.SelectSpec():
             return _where(spec.where)
         case s.JoinSpec():
