@@ -173,6 +173,8 @@ def _describe(node: n.Node, plan: Plan) -> Tree:
             return Tree(f"time point {show(node.time)}", (), "input")
         case n.Every():
             return Tree(node.windows.text, (), "input")
+        case n.SessionWindow():
+            return Tree(node.text, (describe(node.input, plan),))
         case n.Label():
             inner = describe(node.input, plan)
             return inner if node.interval else replace(inner, text=f"{node.label}: {inner.text}")
