@@ -51,7 +51,7 @@ def told(table: Any, portion: int, **settings: Any) -> int:
     session, standing = augury.compile(STATE).session(clock="logical", **settings), 0
     for first in range(0, len(table), portion):
         changes = session.push(table.slice(first, portion))
-        standing += len(changes.given) - len(changes.gone)
+        standing += len(changes.inserted) - len(changes.retracted)
     return standing
 
 

@@ -15,7 +15,7 @@ from augury.compiled import check_clock
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, counted
 from augury.core.model import Event, HistoryItem
-from augury.core.standing import Counts, accepted_and_repeated, admitted
+from augury.core.standing import Counts, accepted_and_repeated, in_time_and_late
 from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
@@ -90,7 +90,7 @@ class Job:
         settings, history = self.settings, self.history
         items: History | list[HistoryItem] = history
         if settings.lateness is not None:
-            items, late = admitted(history.items(), self.clock.length(settings.lateness))
+            items, late = in_time_and_late(history.items(), self.clock.length(settings.lateness))
             self.late += late
         with working(f"evaluating {len(history):,} events"):
             return self.execution(engine).evaluate(items, self.time("--until", until), self.time("--as-of", as_of))
@@ -116,7 +116,7 @@ class Job:
             accepted, repeated = model.session.accepted, model.session.repeated
         else:
             late, items = self.settings.lateness, history.items()
-            in_time = items if late is None else admitted(items, self.clock.length(late))[0]
+            in_time = items if late is None else in_time_and_late(items, self.clock.length(late))[0]
             accepted, repeated = accepted_and_repeated(in_time)
         return Counts(received, accepted, repeated, len(self.late), len(model.rejected), self.malformed)
 

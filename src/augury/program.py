@@ -30,12 +30,12 @@ class PicturedChanges(Changes):
 
     def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
         """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
-        rows = next(iter((*self.gone.parts, *self.given.parts)), None)
+        rows = next(iter((*self.retracted.parts, *self.inserted.parts)), None)
         if rows is None:
             return timeline(Scene((), self._clock), **options)
-        circuit = rows.derived.circuit
-        with circuit.turn:
-            return timeline(scene_of(circuit, self._plan, self._clock, self.given, self.gone), **options)
+        circuit = rows.derived.runtime
+        with circuit.lock:
+            return timeline(scene_of(circuit, self._plan, self._clock, self.inserted, self.retracted), **options)
 
 
 class ProgramSession(Session):
@@ -57,12 +57,12 @@ class ProgramSession(Session):
 
     def why(self, event: Event, all: bool = False, format: Literal["text", "json", "mermaid"] = "text") -> str:
         """The derivation of an event that stands, as a tree; with `all`, every derivation that is held."""
-        with self._turn:
+        with self._lock:
             return sessions.why(self, event, all, format)
 
     def why_not(self, atom: str, format: Literal["text", "json"] = "text") -> str:
         """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
-        with self._turn:
+        with self._lock:
             return sessions.why_not(self, atom, format)
 
     def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
@@ -72,7 +72,7 @@ class ProgramSession(Session):
         """
         if self._circuit is None:
             return timeline(Scene((), Clock()), **options)
-        with self._turn:
+        with self._lock:
             stands = self._standing(None)
             retracted = {change.event.content: change.event for change in changes if change.op == "retract"}
             standing = {event.content for event in (stands if retracted else ())}

@@ -31,12 +31,20 @@ way(X, Y) :- link(X, Y), not shut(Y).
 """
 STATE = "fact shut(X) <- c(X).\nfact not shut(X) <- d(X).\n"
 LINKS = "fact link(X, Y) <- up(X, Y).\nfact not link(X, Y) <- down(X, Y).\n"
+LATEST = "fact latest link(X, Y) PER (X) <- up(X, Y).\nfact not link(X, _) <- c(X).\n"
 PROGRAMS = {
     "state": STATE + "out(X) <- a(X) WHERE shut(X).",
     "any": STATE + "out(X, Y) <- a(X) WHERE shut(Y).",
     "not": STATE + "out(X) <- a(X) WHERE not shut(X).",
     "one key": "fact shut(1) <- c(_).\nfact not shut(1) <- d(_).\nout(X) <- a(X) WHERE shut(1).",
     "no key": "fact open() <- c(_).\nfact not open() <- d(_).\nout(X) <- a(X) WHERE open().",
+    "latest": LATEST + "out(X, Y) <- a(X) WHERE link(X, Y).",
+    "latest chain": LATEST + "out(X, Y) <- a(X), b(Y) WHERE chain(X, Y).",
+    "latest of all": "fact latest link(X, Y) PER () <- up(X, Y).\nout(X, Y) <- a(_) WHERE link(X, Y).",
+    "latest ends": LATEST + "fact not link(X, Y) <- down(X, Y).\nout(X) <- b(X) WHERE was link(X, _).",
+    "latest value": "fact latest link(X, Y) PER (Y) <- up(X, Y).\nfact not link(_, Y) <- d(Y).\nout(X, Y) <- a(Y) WHERE way(X, Y).",
+    "latest back": "fact latest link(X, Y) PER (X) <- up(X, Z), was link(X, V), Y = (V + Z) mod 4.\n"
+    "fact latest link(X, 1) PER (X) <- c(X).\nout(X, Y) <- a(X) WHERE link(X, Y).",
     "links": LINKS + "out(X, Y) <- a(X) WHERE link(X, Y).",
     "chain": LINKS + "out(X, Y) <- a(X), b(Y) WHERE chain(X, Y).",
     "way": LINKS + STATE + "out(X, Y) <- a(X) WHERE way(X, Y).",

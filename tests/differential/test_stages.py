@@ -486,7 +486,7 @@ def test_an_event_under_two_names_is_once_in_a_trace() -> None:
     plan = replace(augury.compile(text).plan, aliases={("joined", 2): ("order", 1)})
     orders = Batch(np.array([3]), np.array([3]), [np.array([1])], ["x"])
     joined = Batch(np.array([3, 4]), np.array([3, 4]), [np.array([1, 2]), np.array([7, 8])], ["x", "y"])
-    changes = Session(Program(plan)).take({("order", 1): orders, ("joined", 2): joined}, None)
+    changes = Session(Program(plan)).push_batches({("order", 1): orders, ("joined", 2): joined}, None)
     [columns] = columns_of(changes)
     assert columns.trace is not None
     assert columns.trace.tuples() == [("x",), ("x", "y")]

@@ -55,7 +55,7 @@ def flipped_bits_of_checkpoints(count: int, seed: int) -> Trials:
     try:
         for code in test_state.bit_flips(count, seed):
             yield None if code in ("S101", "S102") else f"another code: {code}"
-    except BaseException as error:  # gone on with, or not our error
+    except BaseException as error:  # resumed, or not our error
         yield f"{type(error).__name__}: {error}"
 
 

@@ -47,7 +47,11 @@ class StateWriter(Writer):
         self.made = ["on"]
         if self.chance(50):
             self.clauses.append(self.pick(["fact at(X, Y) <- p(loc(X, Y)).\nfact not at(X, 1) <- d(X, _).",
-                                           "fact at(X, X) <- a(X) SEQ b(X).", "at(X, Y) :- on(X), on(Y)."]))  # fmt: skip
+                                           "fact at(X, X) <- a(X) SEQ b(X).", "at(X, Y) :- on(X), on(Y).",
+                                           "fact latest at(X, Y) PER (X) <- p(loc(X, Y)).\nfact not at(X, _) <- d(X, _).",
+                                           "fact latest at(X, Y) PER (X) <- (a(X) SEQ b(Y)).4.\nfact not at(X, 1) <- d(X, _).",
+                                           "fact latest at(X, Y) PER () <- b(X), a(Y).",
+                                           "fact latest at(X, Y) PER (X) <- c(X), a(Y), not was at(X, Y)."]))  # fmt: skip
             self.made.append("at")
         if self.chance(40):
             self.clauses.append("static known(x: int).")

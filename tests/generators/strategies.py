@@ -163,6 +163,13 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
         comments=comments,
     ),
     st.builds(
+        lambda head, body, key, comments: s.RuleStatement(head, body, makes="latest", key=key, comments=comments),
+        _calls(values),
+        st.lists(literals, min_size=1, max_size=3).map(tuple),
+        st.lists(variables, max_size=2).map(tuple),
+        comments,
+    ),
+    st.builds(
         s.StaticRule,
         _calls(values),
         st.lists(conditions, max_size=2).map(lambda b: (*b, s.Cut()) if b else ()),

@@ -18,16 +18,20 @@ from click.testing import CliRunner
 
 import augury
 from augury import Event
-from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.aggregates import AGGREGATES, AggregateFunction, StateForm
 from augury.algebra.nodes import Join, Policy, Scan
 from augury.algebra.plan import Plan
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.cli import cli
 from augury.core.clock import Clock
+from augury.engine.operators import group_totals
 from augury.engine.operators.choose import Candidate, Key
-from augury.engine.operators.policies import POLICIES, Selection
 from augury.engine.operators.recent import ChooseRecent
+from augury.engine.operators.runs import sight
+from augury.engine.wiring import OPERATORS
+from augury.planner.policies import POLICIES, Selection
+from augury.planner.specs import ChoiceSpec
 from augury.sources import files
 from augury.sources.parquet import sheet_of
 from augury.sources.sheet import Sheet
@@ -47,6 +51,38 @@ def test_an_aggregate(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     events = [Event("a", (4,), 1, 1), Event("a", (9,), 2, 2), Event("go", (), 11, 11)]
     program = "r(spread(X)) <- o: go, w: extend_backward(o, 10s), while w: collect a(X)."
     assert answers(program, events, engine) == [(5, 1, 11)]
+
+
+SQUARES = AggregateFunction(
+    "sum_squares", "number", "number", lambda values: sum(v * v for v in values), form=StateForm(("square",))
+)
+RANGE = AggregateFunction(
+    "range", "number", "number", lambda values: max(values) - min(values),
+    form=StateForm(picks=("greatest", "least"), result=lambda n, high, low: high - low),
+)  # fmt: skip
+COLUMN_FORMS = {
+    "a collect that lists": "r(K, {0}(X)) <- o: go, w: extend_backward(o, 10s), while w: collect a(K, X).",
+    "windows by the clock": "r(K, {0}(X)) <- w: every(4s, 2s), while w: collect a(K, X).",
+    "a window of each event": "r(K, {0}(X)) <- o: a(K, _), w: extend_backward(o, 4s), while w: collect a(K, X).",
+    "partial matches of a run": "r(K, {0}(X)) <- (a(K, X)+ NEXT go).10s WHERE {0}(X) > 2 PER ().",
+    "longest matches of a run": "r(K, {0}(X)) <- a(K, X)+ WHERE {0}(X) < 90 PER (K) LONGEST SKIP PAST END.",
+}
+
+
+@pytest.mark.parametrize("row", [SQUARES, RANGE], ids=lambda row: row.name)
+@pytest.mark.parametrize("text", COLUMN_FORMS.values(), ids=COLUMN_FORMS)
+def test_an_aggregate_with_a_column_form(row: AggregateFunction, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All executors compute it by columns: none calls its definition on a list of values."""
+    monkeypatch.setitem(AGGREGATES, row.name, row)
+    events = [Event("a", (i % 2, v), i, i) for i, v in enumerate([4, 9, 2.5, 7, 1, 4.25, 3, 3])]
+    if "go" in text:
+        events.append(Event("go", (), 9, 9))
+    program = text.format(row.name).replace("r(K, ", "r(") if "PER ()" in text else text.format(row.name)
+    expected = answers(program, events, "reference")
+    assert expected
+    for module in (group_totals, sight):
+        monkeypatch.setattr(module, "code_of", None)
+    assert answers(program, events, "embedded") == expected
 
 
 TWICE = Function("twice", ("number",), "number", lambda x: 2 * x, spark="try_multiply({0}, 2)")
@@ -111,6 +147,10 @@ def test_a_temporal_relation(engine: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert answers(program, [*fires, *winds], engine) == [("l3", 5, 15), ("l4", 5, 15)]
 
 
+class OldestChoiceSpec(ChoiceSpec):
+    """`oldest`, of listed candidates."""
+
+
 class ChooseOldest(ChooseRecent):
     """Of the candidates of each later part, the one that ended first."""
 
@@ -120,7 +160,8 @@ class ChooseOldest(ChooseRecent):
 
 def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its word in the grammar and its choice in the reference evaluator are no tables, so the plan is made by hand."""
-    monkeypatch.setitem(POLICIES, "oldest", Selection(ChooseOldest))
+    monkeypatch.setitem(POLICIES, "oldest", Selection(OldestChoiceSpec))
+    monkeypatch.setitem(OPERATORS, OldestChoiceSpec, ChooseOldest)
     program = augury.compile("m(X, Y) <- a(X) SEQ b(Y).")
     (rule,) = program.plan.rules
     assert isinstance(rule.body, Join)

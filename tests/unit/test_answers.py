@@ -33,7 +33,7 @@ from tests.generators.programs import STRATEGIES, Step, facts, tellings
 def one_by_one(session: Session, changes: Changes) -> list[Change]:
     """The changes as events that are made and sorted one by one, straight from the tables of the circuit."""
     circuit, result = session.circuit, list[Change]()
-    for op, found in (("retract", changes.gone), ("insert", changes.given)):
+    for op, found in (("retract", changes.retracted), ("insert", changes.inserted)):
         events = []
         for rows in found.parts:
             for row in rows.numbers.tolist():
@@ -232,7 +232,7 @@ def test_len_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("somebody looked")
 
-    monkeypatch.setattr("augury.engine.found.Rows._read", fail)
+    monkeypatch.setattr("augury.engine.found.AnswerRows._read", fail)
     session = PAIRS.session()
     assert len(session.push(steps(1)[0])) == 2 and len(session.events()) == 2
     assert len(augury.run(PAIRS, steps(1)[0])) == 2

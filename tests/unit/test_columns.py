@@ -28,7 +28,7 @@ from augury.core.model import (
     spelling_of,
     value_hash,
 )
-from augury.engine import arrivals
+from augury.engine import insertion
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
 from augury.engine.decoding import AnswerColumns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
@@ -211,7 +211,7 @@ def test_events_of_an_earlier_stage_bring_their_traces() -> None:
 
 def test_many_derivations_and_operators_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that share events, absence, OR and equal parts, on more rows than one portion has."""
-    monkeypatch.setattr(arrivals, "_PORTION", 128)
+    monkeypatch.setattr(insertion, "PORTION", 128)
     program = augury.compile(
         """
         p(K) <- (a(K, _) SEQ b(K, _)).20.

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import augury
-from augury.engine import arrivals
+from augury.engine import insertion
 from augury.engine.operators.join import JoinOperator
 from augury.engine.session import Session
 from augury.storage import table
@@ -62,8 +62,8 @@ def test_one_push_of_whole_tables_is_many_small_ones(monkeypatch: pytest.MonkeyP
     """Whatever the size of portions, and however the rows of a table are ordered."""
     for seed in range(4):
         given = histories(600, seed)
-        monkeypatch.setattr(arrivals, "_APART", Random(seed).choice((1, 4, 64)))
-        monkeypatch.setattr(arrivals, "_PORTION", 64 * (1 + seed))
+        monkeypatch.setattr(insertion, "APART", Random(seed).choice((1, 4, 64)))
+        monkeypatch.setattr(insertion, "PORTION", 64 * (1 + seed))
         whole, parts = opened(), opened()
         whole.push(given)
         for low in range(0, 600, 50):
@@ -100,7 +100,7 @@ def test_in_order_an_index_is_not_built_before_something_is_late() -> None:
 
 def test_room_is_made_once_for_a_step_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "_BLOCK", 64)
-    monkeypatch.setattr(arrivals, "_PORTION", 256)
+    monkeypatch.setattr(insertion, "PORTION", 256)
     made: list[int] = []
     grow = Table._grow
 

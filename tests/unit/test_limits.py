@@ -155,8 +155,8 @@ def test_facts_count_and_their_values() -> None:
 @pytest.mark.parametrize("made", [True, False])
 def test_facts_that_come_and_go_do_not_grow(made: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an explicit `prune`, and whether events make them or the user says so."""
-    monkeypatch.setattr("augury.engine.session._MANY", 2000)
-    monkeypatch.setattr("augury.engine.session._FEW_VALUES", 100)
+    monkeypatch.setattr("augury.engine.session_core._MANY", 2000)
+    monkeypatch.setattr("augury.engine.session_core._FEW_VALUES", 100)
     makes = "fact on(K) <- up(K).\nfact not on(K) <- down(K).\n" if made else "static on(k: string).\n"
     program = augury.compile(f"{makes}p(K) <- ask(K) WHERE on(K).")
     session = program.session(clock="logical", lateness="5s", changing=[] if made else ["on"])

@@ -10,10 +10,10 @@ import pytest
 
 import augury
 from augury.core.model import Event, HistoryItem, Revocation
-from augury.engine.operators import ranged_collect
 from augury.engine.operators.range_totals import RangeTotals
 from augury.engine.operators.ranged_collect import RangedCollect
 from augury.engine.session import Session
+from augury.planner import choose_collects
 from tests.differential.test_differential import compare
 from tests.generators.programs import Step
 
@@ -67,7 +67,7 @@ def steps_of(chance: Random) -> list[Step]:
 
 @pytest.mark.parametrize("way", ["", "prune", "save"])
 def test_totals_of_windows_are_those_of_the_reference(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranged_collect, "_FEW", 0)  # otherwise a few are listed
+    monkeypatch.setattr(choose_collects, "_FEW", 0)  # otherwise a few are listed
     for seed in range(3000 if FUZZ else 60):
         chance = Random(f"{way} {seed}")
         program, steps = augury.compile(program_of(chance)), steps_of(chance)

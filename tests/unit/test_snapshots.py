@@ -510,7 +510,7 @@ def mangled(state: Any, chance: random.Random) -> None:
 
 
 def forgeries(count: int, seed: int = 0) -> Iterator[bool]:
-    """Whether each of many forged states was refused, or can be gone on with and leads nowhere outside."""
+    """Whether each of many forged states was refused, or can be resumed and leads nowhere outside."""
     given, chance = [(kind, *sample(kind)) for kind in KINDS], random.Random(seed)
     for n in range(count):
         kind, program, data = given[n % len(given)]

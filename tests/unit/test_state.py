@@ -126,7 +126,7 @@ def test_whatever_is_wrong_with_a_checkpoint_is_said() -> None:
         store.take(b"b2")
         change(store.head if key is None else store.log, key)
         state._CACHE.clear()
-        with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with") as failure:
+        with pytest.raises(SnapshotError, match="the checkpoint cannot be resumed") as failure:
             store.bucket()
         assert failure.value.code == code and "new checkpoint" in failure.value.hint
 
@@ -147,7 +147,7 @@ def bit_flips(count: int, seed: int = 0) -> Iterator[str]:
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         kept.held[key] = (bytes(data),)
         state._CACHE.clear()
-        with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with") as failure:
+        with pytest.raises(SnapshotError, match="the checkpoint cannot be resumed") as failure:
             store.bucket()
         yield failure.value.code
 
@@ -167,7 +167,7 @@ def test_a_snapshot_in_a_checkpoint_is_checked(monkeypatch: pytest.MonkeyPatch) 
     piece = store.log.held[(-1,)][0]
     store.log.held[(-1,)] = (piece[:-9],)
     state._CACHE.clear()
-    with pytest.raises(SnapshotError, match="the checkpoint cannot be gone on with"):
+    with pytest.raises(SnapshotError, match="the checkpoint cannot be resumed"):
         store.bucket()
 
 

@@ -56,7 +56,8 @@ class Finished:
         by_type: dict[tuple[str, int], list[Event]] = {}
         for event in self.events:
             by_type.setdefault((event.type, len(event.args)), []).append(event)
-        known = list(timeline([*made(plan, by_type), *as_statements(self.facts)])) if plan.made else self.facts
+        said = as_statements(self.facts)
+        known = list(timeline([*made(plan, by_type, said), *said])) if plan.made else self.facts
         self.static = Static(plan.clauses, known, self.scalars, lambda *_: None)
 
     def ask(self, atom: str) -> list[Miss]:

@@ -1,25 +1,57 @@
 """The table of aggregates. Each maps the collected values, in the order of events, to one value.
 
-The order matters only to those outside of `ORDER_FREE`: sums of floats are exact before they are rounded, once.
+Sums of floats are exact and rounded once, so that the order of their values does not matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
-from augury.algebra.scalar import RowError, column_of, from_python
-from augury.algebra.terms import PAIR, Build, Expr
+from augury.algebra.scalar import Function, RowError, column_of, from_python
+from augury.algebra.terms import PAIR, Aggregate, Apply, Build, Expr, is_pair, walk
 from augury.core.clock import Duration
 from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
+
+Kind = Literal["same", "float", "int", "bool"]
+
+
+@dataclass(frozen=True)
+class StateForm:
+    """How an aggregate follows from a partial state: sums that add up, and the members with the extreme values.
+
+    `adds` names what each value adds: itself ("value"), its "square", or 1 where it is "true". `picks` names the members
+    that stay: "first", "last", and those with the "least" or "greatest" value, or second argument where there is one.
+    `result` takes the number of values that are not null, the sums, and the values picked, in this order; it is arithmetic
+    that holds for exact numbers. Without it the result is the only sum, the only pick, or the number of values. A result
+    of the "same" kind is an integer where all values are, and a duration of durations.
+
+    `avg` is `StateForm(("value",), result=lambda n, total: total / n, kind="float")`.
+    """
+
+    adds: tuple[str, ...] = ()
+    picks: tuple[str, ...] = ()
+    result: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    kind: Kind = "same"
+    least: int = 1  # of fewer values it is null
+    root: bool = False  # whether the result is the square root of that
+    durations: bool = True  # whether it takes durations
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of members decides which of them stay."""
+        return not {"first", "last"}.isdisjoint(self.picks)
 
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """A row of the table: what it takes, what it gives, and how. For `pure` see `Function`."""
+    """A row of the table: what it takes, what it gives, and how. For `pure` see `Function`.
+
+    `call` defines it. With a `form`, executors keep partial states and compute whole columns; both give the same value.
+    """
 
     name: str
     argument: str
@@ -30,6 +62,9 @@ class AggregateFunction:
     vectorised: bool = False  # takes an array
     pure: bool = True
     more: str | None = None  # the type of a second argument
+    form: StateForm | None = None
+    order_free: bool = False  # whether the order of the values decides nothing
+    keeps_null: bool = False
 
 
 def _numbers(values: list[Value]) -> list[Fraction]:
@@ -65,23 +100,18 @@ def _avg(values: list[Value]) -> Value:
     return made(sum(numbers, Fraction(0)) / len(values))
 
 
-def _variance(values: list[Value]) -> Fraction | None:
+def _variance(numbers: list[Fraction]) -> float | None:
     """The sample variance; null of fewer than two values."""
-    numbers = _numbers(values)
     if len(numbers) < 2:
         return None
     mean = sum(numbers, Fraction(0)) / len(numbers)
-    return sum(((x - mean) ** 2 for x in numbers), Fraction(0)) / (len(numbers) - 1)
-
-
-def _sample_variance(values: list[Value]) -> Value:
-    exact = _variance(values)
-    return None if exact is None else _float(exact)
+    return _float(sum(((x - mean) ** 2 for x in numbers), Fraction(0)) / (len(numbers) - 1))
 
 
 def _stddev(values: list[Value]) -> Value:
-    exact = _variance(values)
-    return None if exact is None else math.sqrt(_float(exact))
+    numbers, made = _measures(values)
+    variance = _variance(numbers)
+    return None if variance is None else made(Fraction(math.sqrt(variance)))
 
 
 def _percentile_of(values: list[Value], percent: Fraction) -> Value:
@@ -164,37 +194,80 @@ def _float(exact: Fraction) -> float:
         raise RowError("not a finite number") from None
 
 
+def _mean(n: Any, total: Any) -> Any:
+    return total / n
+
+
+def _spread(n: Any, total: Any, squares: Any) -> Any:
+    return (n * squares - total * total) / (n * (n - 1))
+
+
+_LEAST, _GREATEST = StateForm(picks=("least",)), StateForm(picks=("greatest",))
+_VARIANCE = StateForm(("value", "square"), result=_spread, kind="float", least=2, durations=False)
+
 AGGREGATES: dict[str, AggregateFunction] = {
     row.name: row
     for row in (
-        AggregateFunction("count", "any", "int", len, "how many; of an argument, those that are not null"),
-        AggregateFunction("sum", "number", "number", _sum, "sum; exact, rounded once"),
-        AggregateFunction("avg", "number", "float", _avg, "mean"),
-        AggregateFunction("min", "any", "any", lambda v: min(v, key=order_key, default=None), "least"),
-        AggregateFunction("max", "any", "any", lambda v: max(v, key=order_key, default=None), "greatest"),
-        AggregateFunction("first", "any", "any", lambda v: v[0] if v else None, "of the first in the order of events"),
-        AggregateFunction("last", "any", "any", lambda v: v[-1] if v else None, "of the last in the order of events"),
+        AggregateFunction(
+            "count", "any", "int", len, "how many; of an argument, those that are not null",
+            form=StateForm(kind="int", least=0), order_free=True,
+        ),
+        AggregateFunction(
+            "sum", "number", "number", _sum, "sum; exact, rounded once", form=StateForm(("value",)), order_free=True
+        ),
+        AggregateFunction(
+            "avg", "number", "float", _avg, "mean",
+            form=StateForm(("value",), result=_mean, kind="float"), order_free=True,
+        ),
+        AggregateFunction(
+            "min", "any", "any", lambda v: min(v, key=order_key, default=None), "least", form=_LEAST, order_free=True
+        ),
+        AggregateFunction(
+            "max", "any", "any", lambda v: max(v, key=order_key, default=None), "greatest", form=_GREATEST, order_free=True
+        ),
+        AggregateFunction(
+            "first", "any", "any", lambda v: v[0] if v else None, "of the first in the order of events",
+            form=StateForm(picks=("first",)), keeps_null=True,
+        ),
+        AggregateFunction(
+            "last", "any", "any", lambda v: v[-1] if v else None, "of the last in the order of events",
+            form=StateForm(picks=("last",)), keeps_null=True,
+        ),
         AggregateFunction("nth", "any", "any", _nth, "of the n-th in the order of events, from 1", more="int"),
         AggregateFunction(
-            "arg_max", "any", "any", _best(1), "of the first with the greatest second argument", more="any"
+            "arg_max", "any", "any", _best(1), "of the first with the greatest second argument", more="any",
+            form=_GREATEST,
         ),
         AggregateFunction(
-            "arg_min", "any", "any", _best(-1), "of the first with the least second argument", more="any"
+            "arg_min", "any", "any", _best(-1), "of the first with the least second argument", more="any", form=_LEAST
         ),
         AggregateFunction(
-            "median", "any", "any", lambda v: _percentile_of(v, Fraction(50)), "middle; between two, their mean"
+            "median", "any", "any", lambda v: _percentile_of(v, Fraction(50)), "middle; between two, their mean",
+            order_free=True,
         ),
-        AggregateFunction("percentile", "any", "any", _percentile, "of 0 to 100, interpolated", more="number"),
-        AggregateFunction("stddev", "number", "float", _stddev, "sample standard deviation; null of one value"),
-        AggregateFunction("variance", "number", "float", _sample_variance, "sample variance; null of one value"),
-        AggregateFunction("mode", "any", "any", _mode, "most frequent; of several, the least"),
-        AggregateFunction("any", "bool", "bool", _test(any), "whether it holds for one"),
-        AggregateFunction("all", "bool", "bool", _test(all), "whether it holds for each"),
-        AggregateFunction("list", "any", "list", tuple, "all, in the order of events"),
+        AggregateFunction(
+            "percentile", "any", "any", _percentile, "of 0 to 100, interpolated", more="number", order_free=True
+        ),
+        AggregateFunction(
+            "stddev", "number", "float", _stddev, "sample standard deviation; null of one value",
+            form=replace(_VARIANCE, root=True, durations=True), order_free=True,
+        ),
+        AggregateFunction(
+            "variance", "number", "float", lambda v: _variance(_numbers(v)), "sample variance; null of one value",
+            form=_VARIANCE, order_free=True,
+        ),
+        AggregateFunction("mode", "any", "any", _mode, "most frequent; of several, the least", order_free=True),
+        AggregateFunction(
+            "any", "bool", "bool", _test(any), "whether it holds for one",
+            form=StateForm(("true",), result=lambda n, true: true > 0, kind="bool"), order_free=True,
+        ),
+        AggregateFunction(
+            "all", "bool", "bool", _test(all), "whether it holds for each",
+            form=StateForm(("true",), result=lambda n, true: true == n, kind="bool"), order_free=True,
+        ),
+        AggregateFunction("list", "any", "list", tuple, "all, in the order of events", keeps_null=True),
     )
-}
-_KEEPS_NULL = {"first", "last", "list"}
-ORDER_FREE = {"count", "sum", "avg", "min", "max", "median", "percentile", "stddev", "variance", "mode", "any", "all"}
+}  # fmt: skip
 
 
 def of_nothing(function: str) -> Value:
@@ -204,9 +277,30 @@ def of_nothing(function: str) -> Value:
 
 def aggregate_of(function: AggregateFunction, values: list[Value], distinct: bool) -> Value:
     """The value of an aggregate over values in the order of events."""
-    if not function.registered and function.name not in _KEEPS_NULL:
+    if not function.registered and not function.keeps_null:
         values = [v for v in values if v is not None]
     if distinct:
         values = list({order_key(v): v for v in reversed(values)}.values())[::-1]
     result = function.call(column_of(values) if function.vectorised else values)
     return from_python(result) if function.registered else result
+
+
+def arguments(part: Aggregate) -> tuple[Expr, Expr]:
+    """The argument that an aggregate gives a value of, and the one that it goes by."""
+    arg = part.args[0]
+    if isinstance(arg, Build) and is_pair(arg):
+        return arg.args[0], arg.args[1]
+    return arg, arg
+
+
+def accumulates(
+    part: Aggregate, functions: Mapping[str, Function], aggregates: Mapping[str, AggregateFunction], ordered: bool
+) -> bool:
+    """Whether an aggregate follows from a partial state; one that is not `ordered` cannot tell equal members apart."""
+    form = aggregates[part.function].form
+    if form is None or part.distinct:
+        return False
+    calls = (inner.function for arg in part.args for inner in walk(arg) if isinstance(inner, Apply))
+    if any(name in functions and functions[name].registered for name in calls):
+        return False
+    return ordered or not part.args or (not form.ordered and len(set(arguments(part))) == 1)

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, assert_never
 from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.core.errors import NOWHERE, Span
+from augury.core.model import Term
 
 _SPAN = field(default=NOWHERE, compare=False, repr=False)
 
@@ -457,6 +458,7 @@ class Rule:
     conditions on these; `top` chooses among them, and `at_most` among the events that they make. `since` is where the event starts, if not with its cover: a time, or
     END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
     An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
+    With `latest`, the places of a key among the arguments, a fact ends all others with the same key.
     """
 
     label: str
@@ -473,6 +475,12 @@ class Rule:
     since: Expr | Literal["END"] | None = None
     until: Expr | None = None
     delay: int = 0
+    latest: tuple[int, ...] | None = None
+
+    @property
+    def ends_facts(self) -> bool:
+        """Whether its events end facts of `makes`."""
+        return self.type == made_type(self.makes, "no fact")
 
     @property
     def predicate(self) -> tuple[str, int]:
@@ -517,9 +525,12 @@ class Rule:
         return {total.name: total.aggregate for collect in self.collects for total in collect.totals}
 
 
+ANY_VALUE = Term("any value", ())  # `_` in the head of `fact not`: whatever holds; no program can write this term
+
+
 def made_type(name: str, makes: str) -> str:
-    """The type of the events that make facts of a predicate (`fact`), or end them (`no fact`)."""
-    return f"{makes} {name}"
+    """The type of the events that make facts of a predicate (`fact` and `latest`), or end them (`no fact`)."""
+    return f"{'fact' if makes == 'latest' else makes} {name}"
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,11 @@ class Plan:
         return {(n, k): ((made_type(n, "fact"), k), (made_type(n, "no fact"), k)) for n, k in sorted(found)}
 
     @cached_property
+    def latest(self) -> dict[Predicate, tuple[int, ...]]:
+        """The static predicates with one fact a key, which the last event makes: the places of the key."""
+        return {(rule.makes, len(rule.args)): rule.latest for rule in self.rules if rule.latest is not None}
+
+    @cached_property
     def makers(self) -> dict[str, str]:
         """The types of events that make facts, and of which predicate."""
         return {makes[0]: name for (name, _), (makes, _) in self.made.items()}

@@ -263,7 +263,7 @@ class CallbackErrors(ExceptionGroup[Exception]):
 
 
 class SnapshotError(RunError):
-    """A snapshot or a checkpoint cannot be gone on with. `code` says of what kind the reason is."""
+    """A snapshot or a checkpoint cannot be resumed. `code` says of what kind the reason is."""
 
     def __init__(self, message: str, hint: str = "", code: str = "S101") -> None:
         self.given, self.code = message, code

@@ -1,4 +1,4 @@
-"""What of a history counts: the events that stand, and what came in time."""
+"""Input admission: ids, revocations, lateness."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from augury.core.model import Event, HistoryItem, Revocation, give_ids
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of all that was received: events, revocations and rows that could not be read."""
+    """How many inputs were received, and what became of them: events, revocations and rows that could not be read."""
 
     received: int
     accepted: int
-    repeated: int = 0  # known already, as they are
+    repeated: int = 0  # identical to an earlier input
     late: int = 0
     rejected: int = 0  # their id names another event
     malformed: int = 0
@@ -30,25 +30,30 @@ class Counts:
         return f"{self.received:,} received: {', '.join(others)}"
 
 
+def id_taken(id: str) -> str:
+    """Why an input is rejected whose id names another event."""
+    return f"the id {id} names another event already"
+
+
 def accepted_and_repeated(history: Iterable[HistoryItem]) -> tuple[int, int]:
-    """How many items of a history are new, and how many are known already; those whose id names another event are neither."""
+    """How many items of a history are new, and how many repeat an earlier one; rejected items are neither."""
     events: dict[str, Event] = {}
     revoked: set[str] = set()
     accepted = repeated = 0
     for item in give_ids(history):
         if isinstance(item, Revocation):
-            known = item.id in revoked
+            seen = item.id in revoked
             revoked.add(item.id)
         else:
-            known = item.id in events
+            seen = item.id in events
             if events.setdefault(item.id, item).content != item.content:
                 continue
-        accepted, repeated = accepted + (not known), repeated + known
+        accepted, repeated = accepted + (not seen), repeated + seen
     return accepted, repeated
 
 
 class Standing(NamedTuple):
-    """The events that stand, those rejected because their id names another event, and the greatest end ever said."""
+    """The events that stand, the rejected ones with the reason, and the greatest end of all accepted events."""
 
     events: list[Event]
     rejected: list[tuple[Event, str]]
@@ -56,9 +61,9 @@ class Standing(NamedTuple):
 
 
 def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standing:
-    """What of a history stands. A revocation is a tombstone, wherever it comes, but time does not go back with it.
+    """The events of a history that stand. A revocation is a tombstone wherever it comes, but it does not turn back time.
 
-    With `as_of`, only what was known by then counts (V 2.3).
+    With `as_of`, only inputs that were known by then count (V 2.3).
     """
     events: dict[str, Event] = {}
     rejected: list[tuple[Event, str]] = []
@@ -75,44 +80,80 @@ def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standi
         elif item.id not in events:
             events[item.id] = item
         elif events[item.id].content != item.content:
-            rejected.append((item, f"the id {item.id} names another event already"))
+            rejected.append((item, id_taken(item.id)))
     greatest = max((e.end for e in events.values()), default=0)
     return Standing([e for e in events.values() if e.id not in revoked], rejected, greatest)
 
 
-class Gate:
-    """Lets in what is not too late: at most `lateness` behind the greatest end so far, also for what is revoked."""
+@dataclass(slots=True)
+class Frontier:
+    """An event that ends at or before `closed` is late; one that ends at or before `fixed` can no longer be revoked.
+
+    Both follow the greatest end so far, at a distance of `lateness` and of `revision`, and never fall behind a promise.
+    """
+
+    lateness: int | None = None
+    revision: int | None = None
+    greatest: int | None = None
+    promised: int | None = None
+
+    @property
+    def closed(self) -> int | None:
+        return self._behind(self.lateness)
+
+    @property
+    def fixed(self) -> int | None:
+        return self._behind(self.revision)
+
+    def _behind(self, distance: int | None) -> int | None:
+        if distance is None or self.greatest is None:
+            return self.promised
+        bound = self.greatest - distance - 1
+        return bound if self.promised is None else max(bound, self.promised)
+
+    def observe(self, end: int) -> None:
+        """An event is accepted."""
+        if self.greatest is None or end > self.greatest:
+            self.greatest = end
+
+
+class LatenessFilter:
+    """Accepts inputs that end at most `lateness` before the greatest end so far, and revocations of such inputs."""
 
     def __init__(self, lateness: int | None) -> None:
-        self.lateness = lateness
-        self.greatest: int | None = None
-        self._known: dict[str, Event] = {}
+        self._frontier = Frontier(lateness, lateness)
+        self._accepted: dict[str, Event] = {}
 
-    def admits(self, item: HistoryItem) -> bool:
-        known = self._known.get(item.id)
-        if isinstance(item, Event) and known is not None:
-            return True  # said before: ignored or rejected, it moves nothing
-        event = item if isinstance(item, Event) else known
-        if event is not None and self.frontier is not None and event.end <= self.frontier:
+    def accepts(self, item: HistoryItem) -> bool:
+        earlier = self._accepted.get(item.id)
+        if isinstance(item, Event) and earlier is not None:
+            return True  # a repeat is ignored or rejected; it moves nothing
+        event = item if isinstance(item, Event) else earlier
+        closed = self._frontier.closed
+        if event is not None and closed is not None and event.end <= closed:
             return False
         if isinstance(item, Event):
-            self._known[item.id] = item
-            self.greatest = item.end if self.greatest is None else max(self.greatest, item.end)
+            self._accepted[item.id] = item
+            self._frontier.observe(item.end)
         return True
+
+    @property
+    def greatest(self) -> int | None:
+        return self._frontier.greatest
 
     @property
     def frontier(self) -> int | None:
         """Nothing more ends at or before it."""
-        if self.lateness is None or self.greatest is None:
-            return None
-        return self.greatest - self.lateness - 1
+        return self._frontier.closed
 
 
-def admitted(history: Iterable[HistoryItem], lateness: int | None) -> tuple[list[HistoryItem], list[HistoryItem]]:
-    """What of a history, in the order of arrival, is in time, and what is too late."""
-    gate = Gate(lateness)
+def in_time_and_late(
+    history: Iterable[HistoryItem], lateness: int | None
+) -> tuple[list[HistoryItem], list[HistoryItem]]:
+    """The items of a history that are in time, and those that are late, both in the order of arrival."""
+    lateness_filter = LatenessFilter(lateness)
     in_time: list[HistoryItem] = []
     late: list[HistoryItem] = []
     for item in give_ids(history):
-        (in_time if gate.admits(item) else late).append(item)
+        (in_time if lateness_filter.accepts(item) else late).append(item)
     return in_time, late

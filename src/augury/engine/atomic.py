@@ -1,6 +1,6 @@
 """Steps that happen as a whole or not at all, whatever fails and wherever.
 
-While a step is under way, the session knows how to go back (`Turn.pending`). One assignment makes the step count: from
+While a step is under way, the session knows how to go back (`SessionLock.pending`). One assignment makes the step count: from
 then on `pending` completes it instead. Both may be broken off and called again. Whoever enters next calls them first, so
 a step that could not be undone for want of memory is undone once there is some, and so is one that a fork has cut off.
 """
@@ -14,45 +14,52 @@ import threading
 import traceback
 import weakref
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from augury.core.errors import AuguryError, UnusableError
+from augury.core.errors import AuguryError, RunError, UnusableError
 from augury.engine.found import AnswerRows
 
 if TYPE_CHECKING:
-    from augury.engine.arrivals import Arrived
-    from augury.engine.circuit import Circuit
-    from augury.engine.session import Session
+    from augury.engine.changes import TypeAnswers
+    from augury.engine.circuit import Circuit, CircuitMark
+    from augury.engine.session_core import SessionCore
 
 _ATTEMPTS = 3
 _HINT = "free some memory and try again, or go on from a snapshot: program.restore(…)"
 
 
-class Turn:
-    """The lock of a session: held during a step, and by whoever looks at tables meanwhile.
+class SessionLock:
+    """One writer at a time; readers of tables wait until its step is over.
 
-    Who comes first completes or undoes what was broken off before.
+    Whoever enters first completes or undoes a step that was broken off before.
     """
 
     def __init__(self) -> None:
         self.pending: Callable[[], None] | None = None
         self.circuit: Callable[[], Circuit | None] = lambda: None
         self._claim: dict[str, int] = {}  # the thread that takes a step, or is about to
-        self._stale = False  # whether a look was broken off: indexes that it has extended are made anew
+        self._stale = False  # whether a reader was broken off: indexes that it has extended are made anew
         self._lock = threading.RLock()
         self._depth = 0
         self._owner = 0
-        _TURNS.add(self)
+        _LOCKS.add(self)
 
-    def step(self) -> bool:
-        """Begins a step; False where one is under way."""
-        mine = threading.get_ident()
-        if self._claim.setdefault("step", mine) != mine:  # at once: nobody comes in between
-            return False
-        return not (self._depth and self._owner == mine)  # a callback is inside of a step
+    def enter_step(self) -> None:
+        """Begins a step; raises where one is under way, in another thread or around a callback."""
+        mine = get_ident()
+        inside = self._depth and self._owner == mine
+        if inside or self._claim.setdefault("step", mine) != mine:  # at once: no thread comes in between
+            raise RunError("the session is in use", hint="one thread at a time pushes; a callback must not push")
+        try:
+            self.__enter__()
+        except BaseException:
+            self._claim.pop("step", None)
+            raise
 
-    def stepped(self) -> None:
+    def leave_step(self) -> None:
         """The step is over."""
+        self._leave()
         self._claim.pop("step", None)
 
     def __enter__(self) -> None:
@@ -60,7 +67,7 @@ class Turn:
         self._depth += 1
         if self._depth > 1:
             return
-        self._owner = threading.get_ident()
+        self._owner = get_ident()
         if self.pending is not None or self._stale:
             try:
                 self.settle()
@@ -103,7 +110,7 @@ class Turn:
 
     def forked(self) -> None:
         """In a child process: a thread that held the lock is not there any more."""
-        mine = threading.get_ident()
+        mine = get_ident()
         if self._claim.get("step") != mine:
             self._claim = {}
         if self._depth and self._owner != mine:
@@ -112,12 +119,12 @@ class Turn:
             self._stale = True
 
 
-_TURNS: weakref.WeakSet[Turn] = weakref.WeakSet()
+_LOCKS: weakref.WeakSet[SessionLock] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    for turn in list(_TURNS):
-        turn.forked()
+    for lock in list(_LOCKS):
+        lock.forked()
 
 
 if hasattr(os, "register_at_fork"):
@@ -131,7 +138,7 @@ def release(error: BaseException) -> None:
 
 
 class StepTransaction:
-    """What a session was when a step began, and what becomes of it once the step counts."""
+    """The state of a session when a step began, to undo it, and what is left to do once the step counts."""
 
     _COUNTS = (
         "greatest",
@@ -146,21 +153,22 @@ class StepTransaction:
         "repeated",
     )
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionCore) -> None:
         self.session, self.circuit = session, session._circuit
-        self.mark = None if self.circuit is None else self.circuit.mark()
-        self.counts = [getattr(session, name) for name in self._COUNTS]
+        self.mark: CircuitMark | None = None
+        if self.circuit is not None:
+            self.mark = self.circuit.mark()
+            session.input_ids.begin()
+        self.counts = (
+            session.greatest, session.advanced, session.steps, session.counted, session.matched, session.late_count,
+            session.pruned, session.received, session.accepted, session.repeated,
+        )  # fmt: skip
         self.late, self.rejected = len(session.late), len(session.rejected)
-        self.unknown = dict(session._intake.unknown)
-        self.clock = hasattr(session, "_clock")
-        self.arrived: Arrived | None = None
+        self.unknown = session._intake.unknown
+        self.had_clock = hasattr(session, "_clock")
         self.applied = False  # whether tables may have changed
-        self.given: list[AnswerRows] = []
-
-    def opened(self, arrived: Arrived) -> None:
-        """The session is open, and tables are about to change."""
-        self.arrived = arrived
-        self.applied = True
+        self.concerned: list[TypeAnswers] = []  # the answers that the step may change
+        self.answers: list[AnswerRows] = []  # inserted and retracted answers
 
     def undo(self) -> None:
         """Restores the session. It may be broken off and called again."""
@@ -169,39 +177,39 @@ class StepTransaction:
             setattr(session, name, value)
         del session.late[self.late :]
         del session.rejected[self.rejected :]
-        session._intake.unknown = dict(self.unknown)
+        session._intake.unknown = self.unknown
         if circuit is None:
             session.close()
-            if not self.clock:
+            if not self.had_clock:
                 session.__dict__.pop("_clock", None)
         elif self.applied:
             assert self.mark is not None
             circuit.tables.guard.end()
             circuit.undo(self.mark, session.shared is not None)
-            if self.arrived is not None:
-                session.arrivals.undo(self.arrived)
+            session.input_ids.undo()
             for one in session.answers:
                 one.rebuild()
             session._index_answers()
-        session._turn.pending = None
+        session._lock.pending = None
 
     def complete(self) -> None:
         """Does what is left once the step counts. It may be broken off and called again."""
         session = self.session
-        for one in session.answers:
+        for one in self.concerned:
             one.show()
         session.circuit.settle()
-        session._unseen.update(self.given)
-        session._turn.pending = None
+        if self.answers:
+            session._unseen.update(self.answers)
+        session._lock.pending = None
 
 
 class Compaction:
     """A session whose tables are about to be replaced by smaller ones: what they were, until they are."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionCore) -> None:
         self.session, circuit = session, session.circuit
         tables = [operator.out.table for operator in circuit.operators]
-        keep: list[Any] = [*circuit.operators, *tables, *session.answers, circuit.tables, session.arrivals]
+        keep: list[Any] = [*circuit.operators, *tables, *session.answers, circuit.tables, session.input_ids]
         self.saved = [(one, dict(one.__dict__)) for one in keep]
         for operator, (_, attributes) in zip(circuit.operators, self.saved, strict=False):
             attributes |= {name: copy.copy(attributes[name]) for name in operator.altered}
@@ -220,4 +228,4 @@ class Compaction:
         for one in session.answers:
             one.rebuild()
         session._index_answers()
-        session._turn.pending = None
+        session._lock.pending = None

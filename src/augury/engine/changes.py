@@ -1,4 +1,4 @@
-"""What a step says: the answers that have appeared and those that are taken back."""
+"""Output changes of a step: inserted and retracted answers."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _NO_PLAN, _NO_CLOCK = Plan(), Clock()
 class Changes(sinks.Tabular):
     """The changes of a step: answers taken back, then new ones, each in the order of events. Made when looked at.
 
-    `gone` and `given` say which rows they are; `changes["alarm"]` are those of one type. As a table they have a column `op`.
+    `retracted` and `inserted` are the answers; `changes["alarm"]` are those of one type. As a table they have a column `op`.
     """
 
-    __slots__ = ("_clock", "_plan", "_type", "given", "gone")
+    __slots__ = ("_clock", "_plan", "_type", "inserted", "retracted")
 
     def __init__(
         self,
-        gone: FoundAnswers = NOTHING,
-        given: FoundAnswers = NOTHING,
+        retracted: FoundAnswers = NOTHING,
+        inserted: FoundAnswers = NOTHING,
         plan: Plan = _NO_PLAN,
         clock: Clock = _NO_CLOCK,
         type: str | None = None,
     ) -> None:
-        self.gone, self.given = gone, given
+        self.retracted, self.inserted = retracted, inserted
         self._plan, self._clock, self._type = plan, clock, type
 
     def __len__(self) -> int:
-        return len(self.gone) + len(self.given)
+        return len(self.retracted) + len(self.inserted)
 
     @overload
     def __getitem__(self, index: int) -> Change: ...
@@ -58,25 +58,25 @@ class Changes(sinks.Tabular):
     def __getitem__(self, index: int | slice | str) -> Change | list[Change] | Changes:
         if isinstance(index, str):
             name = self.as_answers().known(index)
-            return type(self)(self.gone.of(name), self.given.of(name), self._plan, self._clock, name)
+            return type(self)(self.retracted.of(name), self.inserted.of(name), self._plan, self._clock, name)
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         place = range(len(self))[index]
-        if place < len(self.gone):
-            return Change("retract", self.gone.event(place))
-        return Change("insert", self.given.event(place - len(self.gone)))
+        if place < len(self.retracted):
+            return Change("retract", self.retracted.event(place))
+        return Change("insert", self.inserted.event(place - len(self.retracted)))
 
     def __iter__(self) -> Iterator[Change]:
-        for event in self.gone.events():
+        for event in self.retracted.events():
             yield Change("retract", event)
-        for event in self.given.events():
+        for event in self.inserted.events():
             yield Change("insert", event)
 
     def __repr__(self) -> str:
         return f"<Changes: {len(self)}>"
 
     def as_answers(self) -> sinks.Answers:
-        return _answers(self._plan, self._clock, {"retract": self.gone, "insert": self.given}, self._type)
+        return _answers(self._plan, self._clock, {"retract": self.retracted, "insert": self.inserted}, self._type)
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() if len(self) else table(["nothing has changed"], [])

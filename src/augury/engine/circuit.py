@@ -4,78 +4,61 @@ from __future__ import annotations
 
 import heapq
 import sys
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from augury.algebra.matching import Scalars
 from augury.algebra.nodes import (
     UNRESTRICTED,
-    Condition,
     Every,
-    Graph,
-    Holds,
     Join,
     Repeat,
     Rule,
     Scan,
-    Unless,
     walk_all,
-    walk_condition,
 )
-from augury.algebra.place import placed, reading
+from augury.algebra.place import reading
 from augury.algebra.plan import INPUT, Plan, Predicate
-from augury.algebra.properties import all_properties, event_lengths
-from augury.algebra.strata import Stratum, asks_before, edges, fact_edges, static_calls_of, strata
-from augury.algebra.terms import Var, Wild
-from augury.core.arrays import Array, RowIds, Times
-from augury.core.bounds import TIME_LIMIT
-from augury.core.clock import Clock, show_duration
-from augury.core.errors import RunError, cut
-from augury.core.model import Event, Fact
+from augury.algebra.properties import event_lengths
+from augury.algebra.strata import Stratum, edges, fact_edges, strata
+from augury.core.clock import Clock
+from augury.core.model import Fact
 from augury.engine.events import Events
-from augury.engine.operators.base import Operator, Part
+from augury.engine.operators.base import Operator
 from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.derive import Derive, Derived, Rederive
-from augury.engine.operators.graph import GraphTexts
 from augury.engine.operators.join import JoinOperator as JoinOperator
 from augury.engine.operators.learn import Learn
-from augury.engine.operators.panes import Panes
-from augury.engine.operators.settled import Settled
-from augury.engine.wiring import Wiring, reads_text_alone
-from augury.knowledge.facts import Facts
-from augury.knowledge.graphs import entailing
+from augury.engine.runtime import Runtime
+from augury.engine.wiring import build
 from augury.knowledge.knowledge_base import Knowledge
-from augury.knowledge.solving.bridge import Bridge
-from augury.knowledge.solving.changing import Spans
-from augury.storage.conditions import Context
+from augury.planner.choose_operators import PhysicalPlan, choose_operators, new_planning
+from augury.planner.place_conditions import place_conditions
+from augury.planner.planning import Setting
 from augury.storage.dictionary import Dictionary
 from augury.storage.frame import View
 from augury.storage.guard import Guard
-from augury.storage.table import LEFT, RIGHT, Links, Table, TableObserver, Tables
+from augury.storage.table import RIGHT, Links, TableObserver
 
 
-@dataclass(frozen=True)
-class CircuitMark:
-    """What a circuit was when a step began, as far as nothing else says so."""
+class CircuitMark(NamedTuple):
+    """The state of a circuit when a step began, as far as nothing else has it."""
 
     now: int | None
     longest_seen: int
     begins: int | None
     durations: bool
     operators: int
-    inputs: tuple[Predicate, ...]
+    inputs: int
     carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
     known: tuple[int, int]
 
 
-class Circuit:
+class Circuit(Runtime):
     """The operators of a program and the order in which they are to run."""
 
     def __init__(
@@ -88,104 +71,30 @@ class Circuit:
         changing: Iterable[str] = (),
         knowledge: Knowledge | None = None,
     ) -> None:
-        self.turn: AbstractContextManager[Any] = (
-            threading.RLock()
-        )  # held during a step, and by whoever reads tables meanwhile
+        super().__init__(plan, clock, facts, longest, knowledge)
         self.may_change = set(changing)  # facts that may change while the program runs, beside those that rules make
-        self.asking: list[tuple[Operator, set[str]]] = []  # who asks for facts that may change, and for which
-        self.clocked: list[ClockWindows | Panes | Settled] = []  # those that wait for time to pass
-        self.now: int | None = None
-        self.looking_back: set[int] = set()  # of these, who asks how facts were one time point before
-        self.just_back: set[int] = set()  # and who asks for nothing else
-        self.plan, self.clock, self.retention, self.longest = plan, clock, retention, longest
-        self.longest_seen = 0  # the longest input so far, in time points
-        self.learns = True  # whether that stands for all inputs, where nobody said how long they last
-        self.begins: int | None = None  # inputs begin after it, or might need what was forgotten by their lengths
-        self.facts = Facts.of(facts)
-        self.tables = Tables(Dictionary())
-        scalars = Scalars(plan.functions, plan.aggregates, clock)
-        self.knowledge = knowledge or Knowledge(
-            (*plan.clauses, *entailing(self.facts.predicates)), self.facts, scalars, self.report
-        )
-        self.bridge = Bridge(self.knowledge, self.tables, scalars, self.report)
-        self.context = Context(scalars, self.bridge, self.tables.dictionary, self.report)
-        self.errors: dict[tuple[str, str], int] = {}
-        self.reported: dict[tuple[str, str], int] = {}  # how often those of the step had been reported before it
-        self.operators: list[Operator] = []
-        self.makers: dict[int, Operator] = {}
-        self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table are made of
-        self.inputs: dict[Predicate, Events] = {}
-        self.derived: dict[Predicate, Derived] = {}
+        self.retention = retention
         self.heads: dict[str, Derive] = {}
         self.learning: dict[Predicate, Learn] = {}
-        self.journal: list[tuple[Table, int, int, int]] = []
         # The types on which a recursion rests that looks at what is absent or chosen, so that these events are taken in time
         # by time; and the last of its operators, up to which the circuit runs meanwhile.
         self.in_order: frozenset[Predicate] = frozenset()
         self.last_in_order = 0
-        self._ready: list[tuple[int, int, Operator]] = []
         self.running: Operator | None = None  # the one that takes in changes, or was the last to
-        self.graph_texts: dict[int, GraphTexts] = {}
-        self.wiring = Wiring(self)
-        self._events: dict[tuple[int, int], Event] = {}
-        self._orders = 0
+        self.planning = new_planning()
         self._weighed = 0
         self.values_kept = 0  # how many values there were after the last compaction
-        self.rules: dict[str, Rule] = {}  # with their conditions placed
         self.given: dict[str, Rule] = {}  # as the plan has them
         self.since: dict[str, int | None] = {}
         self.extend(plan)
         self.settle()
-
-    def lasting(self, start: Times, end: Times) -> None:
-        """Inputs come. One that is longer than all were, when the past was forgotten, may need what is gone."""
-        lengths = end - start
-        if self.begins is not None and bool((early := start <= self.begins).any()):
-            length = show_duration(self.duration(int(lengths[early].max())))
-            raise RunError(
-                f"an event lasts longer ({length}) than all had when the past was forgotten, and begins in it",
-                hint='say how long events last at most when the session opens: longest="1h"',
-            )
-        self.longest_seen = max(self.longest_seen, int(lengths.max(initial=0)))
 
     def relied_on_lengths(self, frontier: int) -> None:
         """The past was forgotten up to a frontier, as far as inputs that are as long as those so far do not need it."""
         begins = frontier - self.longest_seen
         self.begins = begins if self.begins is None else max(begins, self.begins)
 
-    def longest_of(self, types: Iterable[Predicate]) -> int | None:
-        """How long events of some types last at most, in time points; None where nothing says so."""
-        lengths = self.lengths
-        if lengths is None and self.learns:
-            lengths = event_lengths(self.plan, self.duration(self.longest_seen))
-        bounds = [None if lengths is None else lengths.get(type) for type in types]
-        return None if None in bounds else max(self.clock.length(bound or 0) for bound in bounds)
-
-    def duration(self, length: int) -> int:
-        """A length in time points as microseconds."""
-        return length * (self.clock.tick if self.clock.kind == "logical" else 1)
-
-    def report(self, rule: str, message: str, binding: Mapping[str, object]) -> None:
-        key = (rule, cut(message))
-        before = self.errors.get(key, 0)
-        self.reported.setdefault(key, before)
-        self.errors[key] = before + 1
-
     # Running
-
-    def add(self, operator: Operator) -> int:
-        self.operators.append(operator)
-        self.makers[id(operator.out.table)] = operator
-        self.sources[id(operator.out.table)] = operator.inputs
-        return self._next_order()
-
-    def _next_order(self) -> int:
-        self._orders += 1
-        return self._orders
-
-    def schedule(self, operator: Operator) -> None:
-        operator.scheduled = True
-        heapq.heappush(self._ready, (operator.order, id(operator), operator))
 
     def run(self, last: int | None = None) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete; with `last`, up to this one."""
@@ -240,10 +149,14 @@ class Circuit:
 
     def mark(self) -> CircuitMark:
         """What `undo` needs beside what tables, facts and reports write down themselves."""
-        carried = [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+        carried = (
+            [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
+            if self.clocked
+            else ()
+        )
         words, dictionary = self.knowledge.words, self.tables.dictionary
         return CircuitMark(
-            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), tuple(self.inputs),
+            self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), len(self.inputs),
             carried, dictionary.mark(), words, words.mark(),
         )  # fmt: skip
 
@@ -253,8 +166,10 @@ class Circuit:
         Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
         """
         self._ready.clear()
-        del self.operators[mark.operators :]  # of types that came for the first time
-        self.inputs = {type: self.inputs[type] for type in mark.inputs}
+        for operator in self.operators[mark.operators :]:  # of types that came for the first time
+            self._unbuild(operator)
+        del self.operators[mark.operators :]
+        self.inputs = dict(islice(self.inputs.items(), mark.inputs))
         for operator in self.operators:
             operator.scheduled = False
         self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
@@ -294,59 +209,22 @@ class Circuit:
     def prepare(self) -> None:
         """Allocates what `settle` needs: from then on the step counts."""
         for table in self.tables.changed.values():
-            table.prepare()
+            if table.killed:
+                table.prepare()
 
     def settle(self) -> None:
         """The step is over. It may be broken off and called again."""
         for table in self.tables.changed.values():
-            table.begin()
+            if table.killed:
+                table.begin()
+            else:
+                table.mark = table.n
         self.tables.share = 1.0
         self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
         self.knowledge.changes.settle()
         self.reported = {}
         self.journal = []
         self.tables.changed = {}
-
-    # What rows are made of
-
-    def maker(self, table: Table) -> Operator:
-        return self.makers[id(table)]
-
-    def parts(self, table: Table, row: int) -> tuple[Part, ...]:
-        return self.makers[id(table)].parts(row) if row >= 0 else ()
-
-    def label_parts(self, view: View, row: int, label: str) -> tuple[Part, ...]:
-        """The events of the occurrence behind a label."""
-        where = view.named.get(label)
-        if where is None:
-            return ()
-        if where < 0:
-            return self.parts(view.table, row)
-        return self.label_parts(self.sources[id(view.table)][where], int(view.table.data[LEFT + where, row]), label)
-
-    def label_rows(self, view: View, rows: RowIds, label: str) -> tuple[Table, Array] | None:
-        """The same for many rows, where all have one event behind the label: its table, and its rows."""
-        where = view.named.get(label)
-        if where is None or (rows < 0).any():
-            return None
-        if where < 0:
-            return self.part_rows(view.table, rows)
-        return self.label_rows(self.sources[id(view.table)][where], view.table.data[LEFT + where, rows], label)
-
-    def part_rows(self, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
-        """The events that rows are made of, where each is made of one: their table, and their rows."""
-        return None if (rows < 0).any() else self.makers[id(table)].part_rows(rows)
-
-    def event(self, part: Part) -> Event:
-        """The event of a part."""
-        key = (id(part[0]), part[1])
-        found = self._events.get(key)
-        if found is None:
-            found = self.maker(part[0]).event(part[1])
-            if len(self._events) > 100_000:
-                self._events.clear()
-            self._events[key] = found
-        return found
 
     # Building
 
@@ -361,76 +239,63 @@ class Circuit:
         self.context.scalars.functions, self.context.scalars.aggregates = plan.functions, plan.aggregates
         self.changing = reading(plan, {name for name, _ in plan.made} | self.may_change)
         self.varying = reading(plan, self.facts.timed) | self.changing
-        unbounded = (
-            {label for label, found in all_properties(plan).items() if found.horizon is None}
-            if self.retention is not None
-            else set()
-        )
         self.lengths = None if self.longest is None else event_lengths(plan, self.longest)
         layers = strata(plan)
         new = [rule for layer in layers for rule in layer.rules if rule.label not in self.rules]
-        for rule in new:
-            self.rules[rule.label] = placed(rule, self.varying, self.retention, unbounded)
-            self.since[rule.label] = since
-        self._add_inputs(plan, [self.rules[rule.label] for rule in new])
-        self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
-        labels = {rule.label for rule in new}
-        for layer in layers:
-            self._stratum(layer, labels)
+        self.since |= {rule.label: since for rule in new}
+        setting = Setting(self.clock, self.lengths, self.changing, self.varying, self.retention, self.since)
+        placed = place_conditions(replace(plan, rules=tuple(new)), setting, plan)
+        rules = {rule.label: rule for rule in placed.rules}
+        self.rules |= rules
+        self._forget_rederive()
+        self._build(choose_operators(plan, rules, layers, setting, self.planning))
+        self._component(layers)
         self.in_order = _types_in_order(plan, layers)
         self._number(layers)
         for operator in self.operators:  # a new operator takes in what is there
             operator.wake()
         self.run()
 
-    def _add_inputs(self, plan: Plan, rules: list[Rule]) -> None:
-        used: dict[Predicate, set[int]] = {}
-        for rule in rules:
-            nodes = [node for pattern in rule.patterns for node in walk_all(pattern)]
-            graphs = [n for n in nodes if isinstance(n, Graph) and reads_text_alone(n, plan)]
-            texts = {id(graph.input): graph.text for graph in graphs} if self.since.get(rule.label) is None else {}
-            for node in nodes:
-                if isinstance(node, Scan):
-                    some, text = used.setdefault((node.type, len(node.args)), set()), texts.get(id(node))
-                    looked_at = [
-                        not isinstance(a, Wild) and not (isinstance(a, Var) and a.name == text) for a in node.args
-                    ]
-                    some |= {i for i, one in enumerate(looked_at) if one}
-        for type in sorted(plan.event_types):
-            needed = set(range(type[1])) if type in plan.derived else used.get(type, set())
-            self.input(type).use(needed)
+    def _forget_rederive(self) -> None:
+        """Components may change with each plan, so what rederives their events is built anew."""
+        gone = [o for o in self.operators if isinstance(o, Rederive)]
+        self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
+        for operator in gone:
+            self._unbuild(operator)
+
+    def _build(self, physical: PhysicalPlan) -> None:
+        """Builds the operators of new specs, each after its inputs."""
+        for type, columns in physical.columns.items():
+            self.input(type).use(columns)
+        for spec in physical.specs:
+            if spec not in self.built:
+                build(self, spec)
+        self.heads |= {label: self.operator(spec, Derive) for label, spec in physical.heads.items()}
+        self.derived |= {o.spec.predicate: o for s in physical.specs if isinstance(o := self.built[s], Derived)}
+        self.learning |= {o.predicate: o for s in physical.specs if isinstance(o := self.built[s], Learn)}
+
+    def _component(self, layers: Iterable[Stratum]) -> None:
+        """Tells the sets of derived events whether they are recursive, and what rederives their events."""
+        for operator in [o for o in self.operators if isinstance(o, Rederive)]:
+            for events in operator.events:
+                events.rederive = operator
+        for layer in layers:
+            for type in layer.types:
+                self.derived[type].recursive = layer.recursive
 
     def input(self, type: Predicate) -> Events:
         """The events that come of a type. Of one that no rule reads their times count, and their ids."""
         events = self.inputs.get(type)
         if events is None:
-            events = self.inputs[type] = Events(self, *type, ())
+            spec = self.planning.input(type)
+            build(self, spec)
+            events = self.inputs[type] = self.operator(spec, Events)
             for operator in self.clocked:
                 if isinstance(operator, ClockWindows) and INPUT not in self.inputs:
                     operator.also(View(events.out.table))
         return events
 
     # Facts that change
-
-    def asks(self, operator: Operator, where: Iterable[Condition]) -> None:
-        """Says that an operator asks for facts; where they may change, it revises when they do."""
-        names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
-        if names:
-            self.asking.append((operator, names))
-            self.looking_back |= {id(operator)} if any(map(asks_before, where)) else set()
-            parts = [part for c in where for part in walk_condition(c) if isinstance(part, Holds | Unless)]
-            self.just_back |= {id(operator)} if all(part.was for part in parts if part.name in names) else set()
-
-    def learned(self, spans: Spans) -> None:
-        """Facts have changed: those who asked for them, at the times over which they did, ask again."""
-        if self.tables.rows + self.knowledge.learned > self.tables.guard.rows:
-            raise self.tables.guard.too_many_rows()
-        for (name, _), (lo, hi) in spans.items():
-            touched = reading(self.plan, {name})
-            for operator, names in self.asking:
-                if names & touched:  # who asks for the time point before is concerned by one more
-                    until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
-                    operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
@@ -450,35 +315,6 @@ class Circuit:
             p[0] for (name, arity) in self.knowledge.reads if name in names for p in self.knowledge.below((name, arity))
         } | names
 
-    def _stratum(self, stratum: Stratum, new: set[str]) -> None:
-        for type in stratum.types:
-            if type in self.derived:
-                self.derived[type].recursive = stratum.recursive
-                continue
-            self.derived[type] = Derived(self, *type, stratum.recursive)
-            given, names = self.inputs[type], [f"#{i}" for i in range(type[1])]
-            view = View(given.out.table, {name: given.field(i) for i, name in enumerate(names)})
-            Derive(self, view, self.derived[type], "", tuple(Var(name) for name in names), ())
-        for rule in stratum.rules:
-            if rule.label in new:
-                self.wiring.rule(self.rules[rule.label])
-        sets = [self.derived[type] for type in stratum.types]
-        rederive = Rederive(self, sets)
-        for one in sets:
-            one.rederive = rederive
-        self._learn(stratum)
-
-    def _learn(self, stratum: Stratum) -> None:
-        """Where both kinds of events that make facts are there, knowledge follows them."""
-        for predicate, types in self.plan.made.items():
-            there = tuple(t in self.derived for t in types)
-            wanted = tuple(t in self.plan.derived for t in types)
-            if predicate not in self.learning and there == wanted and any(t in stratum.types for t in types):
-                chosen = [(self.derived[t], i == 1) for i, t in enumerate(types) if there[i]]
-                self.learning[predicate] = Learn(
-                    self, predicate, tuple(d for d, _ in chosen), tuple(e for _, e in chosen)
-                )
-
     def _number(self, layers: Iterable[Stratum]) -> None:
         """Numbers the operators: each after those it reads, a set after the rules that derive its events."""
         done: set[int] = set()
@@ -496,7 +332,7 @@ class Circuit:
                 open_operators.pop()
                 if id(last) not in done:
                     done.add(id(last))
-                    last.order = self._next_order()
+                    last.order = self.next_order()
 
         for layer in layers:
             sets = [self.derived[type] for type in layer.types]
@@ -543,13 +379,17 @@ class Circuit:
         self.rules.pop(label)
         self._drop(head)
 
+    def _unbuild(self, operator: Operator) -> None:
+        """An operator is gone, and its spec with it."""
+        self.built.pop(operator.spec, None)
+        self.planning.forget(operator.spec)
+
     def _drop(self, operator: Operator) -> None:
         """Takes out an operator, and below it all that nobody reads any more."""
         self.operators.remove(operator)
+        self._unbuild(operator)
         self.asking = [(o, names) for o, names in self.asking if o is not operator]
         self.clocked = [o for o in self.clocked if o is not operator]
-        known = self.wiring.known.items()
-        self.wiring.known = {key: view for key, view in known if view.table is not operator.out.table}
         for view in operator.inputs:
             view.table.readers = [(o, port) for o, port in view.table.readers if o is not operator]
             below = self.maker(view.table)

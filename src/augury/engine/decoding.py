@@ -62,7 +62,7 @@ def columns_of(changes: Changes, trace: bool = True) -> list[AnswerColumns]:
             rows.traces(0, len(rows), traces) if trace else None,
             rows.dictionary,
         )
-        for sign, found in ((-1, changes.gone), (1, changes.given))
+        for sign, found in ((-1, changes.retracted), (1, changes.inserted))
         for rows in found.parts
     ]
 

@@ -21,7 +21,7 @@ from augury.storage.table import END, START, Table
 from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 Holder = Events | Derived
 Columns = list[tuple[Holder, Array]]  # of each row its first event, its second event, and so on
@@ -51,7 +51,7 @@ def _position(parts: Parts, numbers: Integers, position: int) -> Callable[[Array
     return lambda rows: parts.at(position, numbers, rows)
 
 
-def row_ranks(circuit: Circuit, table: Table, rows: RowIds) -> Array:
+def row_ranks(circuit: Runtime, table: Table, rows: RowIds) -> Array:
     """A number for each row of a table that orders as the events do that the rows are made of."""
     distinct, inverse = unique_inverse(rows)
     parts = parts_of(circuit, table, distinct)
@@ -59,7 +59,7 @@ def row_ranks(circuit: Circuit, table: Table, rows: RowIds) -> Array:
     return ranks
 
 
-def same_events(circuit: Circuit, table: Table, rows: RowIds) -> Array:
+def same_events(circuit: Runtime, table: Table, rows: RowIds) -> Array:
     """A number for each row of a table: rows that are made of the same events have the same number."""
     distinct, inverse = unique_inverse(rows)
     parts = parts_of(circuit, table, distinct)
@@ -71,7 +71,7 @@ def same_events(circuit: Circuit, table: Table, rows: RowIds) -> Array:
 # What rows are made of
 
 
-def parts_of(circuit: Circuit, table: Table, rows: RowIds) -> Parts:
+def parts_of(circuit: Runtime, table: Table, rows: RowIds) -> Parts:
     """The events that rows are made of: those of all rows that are made alike at once, the others row by row."""
     holders: dict[int, Holder] = {}
     chunks: list[tuple[Array, Array, Array, int]] = []  # owners, positions, rows of events, which holder
@@ -100,7 +100,7 @@ def parts_of(circuit: Circuit, table: Table, rows: RowIds) -> Parts:
     return Parts(np.bincount(owners, minlength=len(rows)), which[order], own[order], list(holders.values()))
 
 
-def _made_alike(circuit: Circuit, table: Table, rows: RowIds) -> Iterator[tuple[Array, Columns]]:
+def _made_alike(circuit: Runtime, table: Table, rows: RowIds) -> Iterator[tuple[Array, Columns]]:
     """Some of the rows that are made of events of the same types, and these events column by column."""
     maker = circuit.maker(table)
     if maker.holds_events:

@@ -13,15 +13,15 @@ from augury.core.model import Event, Value, content_id, spelling, spelling_of, v
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
+from augury.planner.specs import InputSpec
 from augury.storage.column import Coded, some
 from augury.storage.dictionary import content_hashes, mixed, numbers_hashed, spellings_of
-from augury.storage.frame import View
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 Columns = Sequence[Any]
 _MANY = 200_000
@@ -61,6 +61,21 @@ class ArgumentChunk:
         if ids is not None:
             self.ids[self.count :] = ids
         self.count += count
+        return True
+
+    def append(self, args: tuple[Value, ...], id: str | None) -> bool:
+        """Takes in one more event, where events are given as lists."""
+        count, columns = self.count, self.columns
+        if count > 4096 or (self.ids is None) != (id is None) or self.traces is not None:
+            return False
+        for column in columns:
+            if type(column) is not list:
+                return False
+        for column, value in zip(columns, args):  # noqa: B905 as many as the type has arguments
+            column[count:] = (value,)
+        if id is not None:
+            self.ids[count:] = (id,)
+        self.count = count + 1
         return True
 
     def cut(self, n: int) -> None:
@@ -103,20 +118,19 @@ def _plain(value: Any) -> Value:
 class Events(Operator):
     """The table of an input type. `used` are the arguments that some rule looks at; they are fields of the table."""
 
-    kind = "input"
     is_input = holds_events = True
 
-    def __init__(self, circuit: Circuit, type: str, arity: int, used: tuple[int, ...]) -> None:
-        self.type, self.arity, self.used = type, arity, used
+    def __init__(self, runtime: Runtime, spec: InputSpec) -> None:
+        super().__init__(runtime, spec)
+        type, arity = self.type, self.arity = spec.type, spec.arity
+        self.used: tuple[int, ...] = ()
         # The type and the number of arguments that its id is made of.
-        self.id_type, self.id_arity = circuit.plan.aliases.get((type, arity), (type, arity - circuit.plan.hidden))
-        table = Table(len(used), circuit.tables)
+        self.id_type, self.id_arity = runtime.plan.aliases.get((type, arity), (type, arity - runtime.plan.hidden))
         self.chunks: list[ArgumentChunk] = []
         self.fixed = NONE  # the numbers among equals of the first rows, fixed before some of their equals went
         self._last = (NONE, NONE)  # the rows whose ids were made last, and these
         self.made_ids: dict[int, str] = {}  # ids made from contents, of rows that were asked for
         self._forget_equals()
-        super().__init__(circuit, (), View(table), "")
 
     def _forget_equals(self) -> None:
         self._firsts: Array = NONE
@@ -136,7 +150,7 @@ class Events(Operator):
     def use(self, positions: Iterable[int]) -> None:
         """Makes fields of arguments that no rule has looked at so far."""
         for position in sorted(set(positions) - set(self.used)):
-            table, context = self.out.table, self.circuit.context
+            table, context = self.out.table, self.runtime.context
             self.used = (*self.used, position)
             at = table.add_field(code=True)
             for row in range(table.n):
@@ -145,7 +159,7 @@ class Events(Operator):
     def add(self, start: Times, end: Times, columns: Columns, ids: Any = None, traces: Any = None) -> int:
         """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
         table, count = self.out.table, len(start)
-        self.circuit.lasting(start, end)
+        self.runtime.lasting(start, end)
         first = table.n
         last = self.chunks[-1] if self.chunks else None
         if last is None or traces is not None or not last.extend(count, columns, ids):
@@ -158,8 +172,27 @@ class Events(Operator):
         table.added(count)
         return first
 
+    def add_event(self, event: Event) -> int:
+        """Adds one event; its row."""
+        table, runtime, args, start, end = self.out.table, self.runtime, event.args, event.start, event.end
+        if runtime.begins is not None or end - start > runtime.longest_seen:
+            runtime.lasting(np.array([start]), np.array([end]))
+        row = table.n
+        if not self.chunks or not self.chunks[-1].append(args, event.id or None):
+            ids = [event.id] if event.id else None
+            self.chunks.append(ArgumentChunk(row, 1, [[value] for value in args], ids))
+        table.room(1)
+        data = table.data
+        data[START, row], data[END, row] = start, end
+        if self.used:
+            encode = runtime.context.dictionary.encode  # plain values are no durations
+            for field, position in zip(table.codes, self.used):  # noqa: B905 a field for each
+                data[field, row] = encode(args[position])
+        table.added(1)
+        return row
+
     def _encoded(self, column: Any) -> Any:
-        context = self.circuit.context
+        context = self.runtime.context
         if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
             return context.dictionary.encode_column(column)
         if isinstance(column, Coded):

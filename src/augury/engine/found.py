@@ -31,12 +31,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _in_turn(method: Callable[Concatenate[AnswerRows, P], R]) -> Callable[Concatenate[AnswerRows, P], R]:
+def _locked(method: Callable[Concatenate[AnswerRows, P], R]) -> Callable[Concatenate[AnswerRows, P], R]:
     """A method that reads what a step may change."""
 
     @wraps(method)
     def waiting(rows: AnswerRows, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with rows.derived.circuit.turn:
+        with rows.derived.runtime.lock:
             return method(rows, *args, **kwargs)
 
     return waiting
@@ -80,11 +80,11 @@ class AnswerRows:
     @property
     def calendar(self) -> bool:
         """Whether times are those of the calendar."""
-        return self.derived.circuit.clock.kind == "timestamp"
+        return self.derived.runtime.clock.kind == "timestamp"
 
     # Columns
 
-    @_in_turn
+    @_locked
     def _read(self) -> tuple[Array, Array]:
         if self._times is None:
             table, rows = self.derived.out.table, self.numbers
@@ -117,25 +117,25 @@ class AnswerRows:
     def arity(self) -> int:
         return self.derived.arity
 
-    @_in_turn
+    @_locked
     def values(self, position: int, rows: RowIds) -> ValueColumn:
         return values_of(self.dictionary, self.codes[position][rows])
 
-    @_in_turn
+    @_locked
     def columns(self) -> list[ValueColumn]:
         return [values_of(self.dictionary, codes) for codes in self.codes]
 
-    @_in_turn
+    @_locked
     def ids(self, cache: StepCache[Array] | None = None) -> Array:
         """Ids as numbers."""
         if self._ids is None:
-            visible = self.codes[: self.derived.arity - self.derived.circuit.plan.hidden]
+            visible = self.codes[: self.derived.arity - self.derived.runtime.plan.hidden]
             make = self.dictionary.hashes
             hashes = [make(c) if cache is None else cache.of((c,), partial(make, c)) for c in visible]
             self._ids = content_hashes(self.type, hashes, self.start, self.end)
         return self._ids
 
-    @_in_turn
+    @_locked
     def traces(self, lo: int, hi: int, cache: StepCache[Traces] | None = None) -> Traces:
         """The traces of rows from one up to another."""
         if self._traces is not None:
@@ -143,7 +143,7 @@ class AnswerRows:
         assert self._circuit is not None
         return traces_of(self._circuit, self.derived, self.numbers[lo:hi], cache or StepCache())
 
-    @_in_turn
+    @_locked
     def keep(self) -> None:
         """Fetches all that will be asked for: the circuit is about to forget the rows."""
         self._read()
@@ -151,7 +151,7 @@ class AnswerRows:
             self._traces = self.traces(0, len(self))
         self._circuit = None
 
-    @_in_turn
+    @_locked
     def arrange(self, order: Array) -> None:
         """Puts the rows into another order."""
         self.numbers = self.numbers[order]
@@ -173,13 +173,13 @@ class AnswerRows:
 
     # Events
 
-    @_in_turn
+    @_locked
     def event(self, row: int) -> Event:
         decode = self.dictionary.decode
         args = tuple(decode(int(codes[row])) for codes in self.codes)
         return event_of(self.type, args, int(self.start[row]), int(self.end[row]), self, row)
 
-    @_in_turn
+    @_locked
     def events(self, lo: int, hi: int) -> list[Event]:
         """The events of rows from one up to another."""
         start, end = (times[lo:hi].tolist() for times in self._read())
@@ -188,15 +188,15 @@ class AnswerRows:
         type = self.type
         return [event_of(type, a, s, e, self, i) for i, a, s, e in zip(range(lo, hi), args, start, end, strict=True)]
 
-    @_in_turn
+    @_locked
     def id_of(self, row: int) -> str:
         if self._ids is None and self._few():
             event = self.event(row)
-            visible = event.args[: self.derived.arity - self.derived.circuit.plan.hidden]
+            visible = event.args[: self.derived.arity - self.derived.runtime.plan.hidden]
             return content_id(event.type, visible, event.start, event.end)
         return f"{int(self.ids()[row]):016x}"
 
-    @_in_turn
+    @_locked
     def trace_of(self, row: int) -> tuple[str, ...]:
         if self._traces is None and self._few():
             assert self._circuit is not None
@@ -232,7 +232,7 @@ class FoundAnswers:
         if self._which is None and not self.parts:
             self._which = self._at = np.empty(0, np.int64)
         elif self._which is None:
-            with self.parts[0].derived.circuit.turn:
+            with self.parts[0].derived.runtime.lock:
                 if self._which is None:
                     which, orders = in_order(self.parts)
                     for part, order in zip(self.parts, orders, strict=True):

@@ -39,7 +39,7 @@ def add(session: Session, program: Compiled, rules: str | Path, after: int | Non
     text = read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
     circuit = session.circuit
     circuit.extend(program.optimised, after)
-    session.program, session.arrivals.plan = program, program.plan
+    session.program, session.input_ids.plan = program, program.plan
     known = {id(one.events) for one in session.answers}
     for (name, _), events in circuit.derived.items():
         if name in program.plan.outputs and id(events) not in known:
@@ -52,19 +52,20 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     """Takes a rule out; what only it derived is retracted."""
     circuit, running = session.circuit, session.program
     circuit.silence(label)
-    changes, goals = session._told(step)
+    changes, goals = session._changes(step)
     for one in session.answers:
         one.show()
     circuit.settle()
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
     given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    for answers in (*changes.gone.parts, *changes.given.parts, *given):
+    for answers in (*changes.retracted.parts, *changes.inserted.parts, *given):
         answers.keep()
     circuit.remove(label)
-    session.program, session.arrivals.plan = program, program.plan
+    session.program, session.input_ids.plan = program, program.plan
     session.answers = [one for one in session.answers if one not in leaving]
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
-    step.given = []
-    return type(changes)(FoundAnswers([*changes.gone.parts, *given]), changes.given, running.plan, session.clock), goals
+    step.answers = []
+    retracted = FoundAnswers([*changes.retracted.parts, *given])
+    return type(changes)(retracted, changes.inserted, running.plan, session.clock), goals

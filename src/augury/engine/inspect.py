@@ -48,7 +48,7 @@ def stats(session: Session) -> dict[str, Any]:
         "rows": sum(o.out.table.live for o in circuit.operators) + circuit.knowledge.learned,
         "bytes": circuit.bytes,
         "values": circuit.tables.dictionary.n,
-        "tombstones": len(session.arrivals.tombstones),
+        "tombstones": len(session.input_ids.tombstones),
         "knowledge": {
             "facts": sum(map(len, circuit.knowledge.relations.values())),
             "entries": sum(len(r.timelines) for r in circuit.knowledge.relations.values()),

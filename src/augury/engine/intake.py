@@ -1,29 +1,45 @@
-"""Reads what is pushed: single events as they are, many as columns."""
+"""Reads what is pushed into a session."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from augury.algebra.plan import Plan
+from augury.algebra.plan import Plan, Predicate
 from augury.core.clock import Clock
 from augury.core.limits import NO_LIMITS, Limits
-from augury.core.model import Event, HistoryItem, Revocation
+from augury.core.model import MAX_INT, MIN_INT, Event, Revocation
+from augury.engine.admission import history_of
 from augury.sources import History, Reader, Skipped, first_time, item_from, read_history
+from augury.sources.graph_events import is_stream
 
-_FEW = 64  # events that are taken one by one
+_FEW = 64  # events that are read one by one
+_NULL = type(None)
+_ANY: frozenset[type] = frozenset({int, float, str, bool, _NULL})
+# By declared type, the types of Python whose values need no conversion.
+_PLAIN: Mapping[str, frozenset[type]] = {
+    "int": frozenset({int, _NULL}),
+    "float": frozenset({float, _NULL}),
+    "number": frozenset({int, float, _NULL}),
+    "string": frozenset({str, _NULL}),
+    "bool": frozenset({bool, _NULL}),
+    "any": _ANY,
+}
+_INFINITE = float("inf")
 
 
 class Intake:
-    """`clock_of` is given the first time that comes, and says the clock."""
+    """Reads events for a session. `clock_of` takes the first time of the inputs and returns the clock."""
 
     def __init__(self, clock_of: Callable[[object], Clock], strict: bool, limits: Limits = NO_LIMITS) -> None:
         self.clock_of, self.strict, self.limits = clock_of, strict, limits
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self.reader: Reader | None = None
+        self._plan: Plan | None = None
+        self._plain: dict[Predicate, list[frozenset[type]]] = {}
 
-    def read(self, events: Any, plan: Plan) -> list[HistoryItem] | History:
-        """An event, a list of them, tables by type, or what `augury.read` has found."""
+    def read(self, events: Any, plan: Plan) -> History:
+        """An event, a list of them, tables by type, or what `augury.read` returns."""
         reader = self._reader_of(plan)
         single = isinstance(events, Mapping) and (
             "type" in events or "op" in events or isinstance(events.get("stream"), str)
@@ -37,27 +53,60 @@ class Intake:
             self._count(name, count)
         return history
 
-    def _few(self, events: Sequence[Any], reader: Reader) -> list[HistoryItem]:
-        """Events that are not worth making columns of."""
+    def _few(self, events: Sequence[Any], reader: Reader) -> History:
+        """Events that are not worth reading as tables."""
         if not events:
-            return []
+            return History()
         plan, clock = reader.plan, self.clock_of(first_time(events))
         items = [item_from(event, plan, clock) for event in events]
         types = [(item.type, len(item.args)) for item in items if isinstance(item, Event)]
-        strangers = [type for type in types if type not in plan.event_types]
-        for type in strangers:
+        unknown = [type for type in types if type not in plan.event_types]
+        for type in unknown:
             problem = reader.known.problem(type)
             if problem is not None:
                 raise problem
-        for type in strangers:
+        for type in unknown:
             self._count(reader.known.passed_over(type))
-        return items
+        return history_of(items)
+
+    def is_plain(self, event: Event, plan: Plan) -> bool:
+        """Whether an event of a known type can be taken in as it is: reading it would change nothing."""
+        if plan is not self._plan:
+            self._plan, self._plain = plan, {type: _kinds(type, plan) for type in plan.event_types}
+        args = event.args
+        kinds = self._plain.get((event.type, len(args)))
+        if kinds is None or event.known is not None or type(args) is not tuple or len(kinds) != len(args):
+            return False
+        for value, kinds_of_argument in zip(args, kinds):  # noqa: B905 a check of lengths that is made already
+            kind = type(value)
+            if kind not in kinds_of_argument:
+                return False
+            if kind is float:
+                if not 0.0 < abs(value) < _INFINITE:  # type: ignore[arg-type]
+                    return False
+            elif kind is int:
+                if not MIN_INT <= value <= MAX_INT:  # type: ignore[operator]
+                    return False
+            elif kind is str and not value.isascii():  # type: ignore[union-attr]
+                return False
+        return True
 
     def _count(self, name: str, count: int = 1) -> None:
-        self.unknown[name] = self.unknown.get(name, 0) + count
+        self.unknown = {**self.unknown, name: self.unknown.get(name, 0) + count}
 
     def _reader_of(self, plan: Plan) -> Reader:
-        """What reads events for the program as it is now."""
+        """The reader for the program as it is now."""
         if self.reader is None or self.reader.plan is not plan:
             self.reader = Reader(plan, self.clock_of, Skipped(limits=self.limits), self.strict)
         return self.reader
+
+
+def _kinds(type: Predicate, plan: Plan) -> list[frozenset[Any]]:
+    """For each argument of a type, the types of Python whose values need no conversion."""
+    name, arity = type
+    declared = plan.declared.get(name)
+    if is_stream(name):
+        return [frozenset()] * arity  # a graph is checked
+    if declared is None:
+        return [_ANY] * arity
+    return [_PLAIN.get(attribute.type, frozenset()) for attribute in declared]

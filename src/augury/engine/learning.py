@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from augury.algebra.plan import static_calls
 from augury.core.arrays import RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError, nearest
-from augury.engine.arrivals import Arrived
+from augury.engine.admission import Admission
 from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
@@ -23,21 +23,10 @@ from augury.storage.table import END, START
 
 if TYPE_CHECKING:
     from augury.compiled import Compiled
-    from augury.engine.session import Session
+    from augury.engine.session_core import SessionCore
 
 
-@dataclass
-class Learnt(Arrived):
-    """Statements about facts, as a step."""
-
-    statements: list[Statement] = field(default_factory=list)
-
-    def apply(self, circuit: Circuit) -> None:
-        circuit.learned(circuit.knowledge.changes.apply(self.statements))
-        circuit.run()
-
-
-def statements_from(session: Session, facts: Any) -> list[Statement]:
+def statements_from(session: SessionCore, facts: Any) -> list[Statement]:
     """What is said of facts, in any form that facts come in. What says no time holds from now on."""
     plan = session.program.plan
     given = facts_from(facts, plan, session.clock)
@@ -53,7 +42,7 @@ def statements_from(session: Session, facts: Any) -> list[Statement]:
     return found
 
 
-def known_name(session: Session, name: str) -> None:
+def known_name(session: SessionCore, name: str) -> None:
     asked = {n for n, _ in static_calls(session.program.plan)} | set(session.program.plan.static)
     if name not in asked:
         close = nearest(name, asked)
@@ -61,20 +50,20 @@ def known_name(session: Session, name: str) -> None:
         raise RunError(f"nothing in the program asks for facts of `{name}`", hint=hint)
 
 
-def in_time(session: Session, statements: Iterable[Statement]) -> Learnt:
-    """Without what comes too late: nothing that is settled changes any more."""
-    arrived, settled = Learnt(session.arrivals, unnamed=session.arrivals.unnamed), session.settled
-    for one in statements:
-        since = one.fact.since
+def admit_statements(session: SessionCore, statements: Iterable[Statement]) -> Admission:
+    """Without statements that come too late: nothing that is settled changes any more."""
+    admission, settled = Admission(), session.settled
+    for statement in statements:
+        since = statement.fact.since
         late = settled is not None and (since is None or since <= settled)
-        (arrived.late if late else arrived.statements).append(one)  # type: ignore[arg-type]
-        arrived.received += 1
-        arrived.accepted += not late
-        arrived.count += 1
-    return arrived
+        (admission.late if late else admission.statements).append(statement)  # type: ignore[arg-type]
+        admission.received += 1
+        admission.accepted += not late
+        admission.events += 1
+    return admission
 
 
-def unforeseen(session: Session, names: set[str]) -> set[str]:
+def unforeseen(session: SessionCore, names: set[str]) -> set[str]:
     """The facts that the circuit was not wired for to change; raises where it cannot be wired anew."""
     circuit = session.circuit
     new = names - circuit.may_change - {name for name, _ in circuit.plan.made}
@@ -87,7 +76,7 @@ def unforeseen(session: Session, names: set[str]) -> set[str]:
     return new
 
 
-def check_new_makers(session: Session, program: Compiled) -> None:
+def check_new_makers(session: SessionCore, program: Compiled) -> None:
     """Refuses new rules that make facts for which running rules ask already, unless these were said to change."""
     plan, circuit = session.program.plan, session.circuit
     asked = {name for name, _ in static_calls(plan)}
@@ -99,7 +88,7 @@ def check_new_makers(session: Session, program: Compiled) -> None:
             )
 
 
-def rewire(session: Session, names: set[str]) -> None:
+def rewire(session: SessionCore, names: set[str]) -> None:
     """Lets more facts change: the same session on a circuit that is wired anew, with all its events.
 
     Conditions on them are placed as they are written.
@@ -109,11 +98,8 @@ def rewire(session: Session, names: set[str]) -> None:
     old.knowledge.changes.unmake()
     new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
-    by_id, tombstones = session.arrivals.by_id, session.arrivals.tombstones
-    unnamed, shown = (
-        session.arrivals.unnamed,
-        {c: None for one in session.answers for c in _contents(one, one.standing())},
-    )
+    old_ids = session.input_ids
+    shown = {content for one in session.answers for content in _contents(one, one.standing())}
     for type, events in old.inputs.items():
         _copy(events, new, type)
     errors = dict(old.errors)
@@ -129,8 +115,9 @@ def rewire(session: Session, names: set[str]) -> None:
         one.rebuild()
     session._index_answers()
     moved = {id(events): new.inputs[type] for type, events in old.inputs.items()}
-    session.arrivals.by_id = {name: (moved[id(events)], row) for name, (events, row) in by_id.items()}
-    session.arrivals.tombstones, session.arrivals.unnamed = tombstones, unnamed
+    ids = session.input_ids
+    ids.by_id = {name: (moved[id(events)], row) for name, (events, row) in old_ids.by_id.items()}
+    ids.tombstones, ids.unnamed = old_ids.tombstones, old_ids.unnamed
 
 
 def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
@@ -144,5 +131,5 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
 
 
 def _contents(answers: TypeAnswers, rows: RowIds) -> list[tuple[Any, ...]]:
-    circuit, table = answers.events.circuit, answers.events.out.table
+    circuit, table = answers.events.runtime, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

@@ -25,8 +25,8 @@ from augury.engine import growing
 from augury.engine.atomic import StepTransaction
 from augury.engine.events import Events
 from augury.engine.saved import (
+    CorruptSnapshot,
     SnapshotHeader,
-    Unsound,
     check_numbers,
     is_array,
     not_whole,
@@ -37,13 +37,14 @@ from augury.engine.saved import (
     unpacked,
     write_file,
 )
+from augury.engine.saved.corrupt import other_version
 from augury.engine.saved.envelope import augury_version
 from augury.engine.saved.forms import are_texts, are_values, is_time
 from augury.engine.saved.references import check_events, check_inputs
-from augury.engine.saved.unsound import other_version
 from augury.engine.sound import check_tables
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement
+from augury.planner.specs import InputSpec
 from augury.settings import Settings
 from augury.storage.dictionary import Dictionary
 from augury.storage.table import grown
@@ -51,10 +52,11 @@ from augury.storage.table import grown
 if TYPE_CHECKING:
     from augury.algebra.plan import Plan
     from augury.compiled import Compiled
-    from augury.engine.arrivals import Arrivals, InputRow
     from augury.engine.circuit import Circuit
+    from augury.engine.input_ids import InputIds, InputRow
     from augury.engine.operators.base import Operator
     from augury.engine.session import Session
+    from augury.engine.session_core import SessionCore
     from augury.storage.table import Table
 
 S = TypeVar("S", bound="Session")
@@ -72,20 +74,20 @@ def fingerprint(plan: Plan, clock: Clock) -> str:
 # Snapshot
 
 
-def taken(session: Session) -> bytes:
+def taken(session: SessionCore) -> bytes:
     return packed(_KIND, _state(session), program=fingerprint(session.opened.plan, session.clock))
 
 
-def save(session: Session, path: str | Path) -> None:
+def save(session: SessionCore, path: str | Path) -> None:
     program = fingerprint(session.opened.plan, session.clock)
     write_file(path, pieces(_KIND, _state(session), program=program))
 
 
-def _state(session: Session) -> dict[str, Any]:
-    circuit, arrivals, settings = session.circuit, session.arrivals, session.settings
+def _state(session: SessionCore) -> dict[str, Any]:
+    circuit, input_ids, settings = session.circuit, session.input_ids, session.settings
     named = names(circuit)
     place = {id(operator): number for number, operator in enumerate(named.values())}
-    known = [(name, row) for name in arrivals.by_id for row in arrivals.rows(name)]
+    known = [(name, row) for name in input_ids.by_id for row in input_ids.rows(name)]
     return {
         "clock": session.clock,
         "settings": {
@@ -114,13 +116,13 @@ def _state(session: Session) -> dict[str, Any]:
         "states": [o.state(place) for o in named.values()],
         "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
         "ids": {
-            "names": _own_names(arrivals, known),
+            "names": _own_names(input_ids, known),
             "place": np.fromiter((place[id(events)] for _, (events, _) in known), np.int64),
             "row": np.fromiter((row for _, (_, row) in known), np.int64),
         },
-        "tombstones": sorted(arrivals.tombstones),
-        "unnamed": arrivals.unnamed,
-        "looked_up": [place[id(e)] for e in circuit.inputs.values() if id(e) in arrivals.looked_up],
+        "tombstones": sorted(input_ids.tombstones),
+        "unnamed": input_ids.unnamed,
+        "looked_up": [place[id(e)] for e in circuit.inputs.values() if id(e) in input_ids.looked_up],
     }
 
 
@@ -137,9 +139,9 @@ def _table(table: Table) -> list[Array]:
     return [table.alive[: table.n], *table.data[:, : table.n]]
 
 
-def _own_names(arrivals: Arrivals, known: list[tuple[str, InputRow]]) -> list[str | None]:
+def _own_names(input_ids: InputIds, known: list[tuple[str, InputRow]]) -> list[str | None]:
     """The ids that name events; null where it is the one that the event came with."""
-    given = {id(events): _given_ids(events) for events in arrivals.circuit.inputs.values()}
+    given = {id(events): _given_ids(events) for events in input_ids.circuit.inputs.values()}
     return [None if (own := given[id(events)]) and own[row] == name else name for name, (events, row) in known]
 
 
@@ -179,15 +181,15 @@ def _restored(program: Compiled, data: Any, session_type: type[S], options: dict
         return _session(program, head, state, session_type, options)
     except SnapshotError:
         raise
-    except Unsound as error:
-        raise _unsound(head, str(error)) from None
+    except CorruptSnapshot as error:
+        raise _corrupt(head, str(error)) from None
     except (AuguryError, MemoryError):
         raise
     except Exception as error:  # whatever else the state says that cannot be
-        raise _unsound(head, f"its state cannot be ({type(error).__name__})") from error
+        raise _corrupt(head, f"its state cannot be ({type(error).__name__})") from error
 
 
-def _unsound(head: SnapshotHeader, why: str) -> SnapshotError:
+def _corrupt(head: SnapshotHeader, why: str) -> SnapshotError:
     """What does not fit this version may be right for the one that it was taken with."""
     if head.augury != augury_version():
         return other_version(f"it was taken with Augury {head.augury[:40]}, this is {augury_version()}")
@@ -214,7 +216,7 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
         session = session_type(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
-        raise Unsound(str(error).splitlines()[0]) from None
+        raise CorruptSnapshot(str(error).splitlines()[0]) from None
     _fill(session, state)
     return session
 
@@ -255,7 +257,7 @@ def _grow(session: Session, steps: Any) -> None:
 
 
 def _fill(session: Session, state: dict[str, Any]) -> None:
-    circuit, arrivals = session.circuit, session.arrivals
+    circuit, input_ids = session.circuit, session.input_ids
     circuit.knowledge.changes.fill(state["changes"])
     named = _operators(circuit, state["operators"])
     tables = [operator.out.table for operator in named]
@@ -289,14 +291,14 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     own: list[Any] = [
         given_ids[place][row] if name is None else name for name, (place, row) in zip(ids["names"], rows, strict=True)
     ]
-    require(None not in own and (arrivals.copied or len(set(own)) == len(own)), "names that are none, or stand twice")
+    require(None not in own and (input_ids.copied or len(set(own)) == len(own)), "names that are none, or stand twice")
     for name, (place, row) in zip(own, rows, strict=True):
-        arrivals.note(name, (cast(Events, named[place]), row))
+        input_ids.note(name, (cast(Events, named[place]), row))
     require(are_texts(state["tombstones"]), "names that are none")
-    arrivals.tombstones, arrivals.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
+    input_ids.tombstones, input_ids.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
     looked_up = np.array(state["looked_up"], np.int64)
     check_inputs(looked_up, named)
-    arrivals.looked_up = {id(named[n]): tables[n].n for n in state["looked_up"]}
+    input_ids.looked_up = {id(named[n]): tables[n].n for n in state["looked_up"]}
     _fill_counts(session, state)
 
 
@@ -329,7 +331,7 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
 def _operators(circuit: Circuit, described: Any) -> list[Operator]:
     """The operators that a snapshot has tables of, in its order: all that the program has, and inputs that no rule reads."""
     for name, kind, _, _ in described:
-        if kind == Events.kind:
+        if kind == InputSpec.kind:
             type_, arity = name
             require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an input that is none")
             circuit.input((type_, arity))

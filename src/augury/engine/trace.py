@@ -17,18 +17,18 @@ from augury.storage.grouping import spread
 from augury.storage.table import END, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 T = TypeVar("T")
 
 
-def trace_of(circuit: Circuit, events: Derived, row: int) -> tuple[str, ...]:
+def trace_of(circuit: Runtime, events: Derived, row: int) -> tuple[str, ...]:
     """The ids of the input events of one derivation."""
     found = [circuit.makers[id(table)].names(at) for table, at in inputs_of(circuit, events, row)]  # type: ignore[attr-defined]
     return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def inputs_of(circuit: Circuit, events: Derived, row: int) -> tuple[Part, ...]:
+def inputs_of(circuit: Runtime, events: Derived, row: int) -> tuple[Part, ...]:
     """The input events of one derivation."""
     found: list[Part] = []
     open_parts: list[Part] = [(events.out.table, row)]
@@ -173,7 +173,7 @@ class LeavesCache:
             known.append((rows, leaves))
 
 
-def traces_of(circuit: Circuit, events: Derived, rows: RowIds, cache: StepCache[Traces]) -> Traces:
+def traces_of(circuit: Runtime, events: Derived, rows: RowIds, cache: StepCache[Traces]) -> Traces:
     """The traces of many events: level by level, all rows that are made alike at once; the others one by one."""
     groups = _all_leaves(circuit, events.out.table, rows, cache.leaves)
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
@@ -186,7 +186,7 @@ def traces_of(circuit: Circuit, events: Derived, rows: RowIds, cache: StepCache[
     return _traces(circuit, events, rows, groups)
 
 
-def _traces(circuit: Circuit, events: Derived, rows: RowIds, groups: list[tuple[Array, Leaves]]) -> Traces:
+def _traces(circuit: Runtime, events: Derived, rows: RowIds, groups: list[tuple[Array, Leaves]]) -> Traces:
     names = _IdNumbers(circuit)
     found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
@@ -206,7 +206,7 @@ def _traces(circuit: Circuit, events: Derived, rows: RowIds, groups: list[tuple[
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
-def _one_by_one(circuit: Circuit, events: Derived, rows: RowIds) -> Many:
+def _one_by_one(circuit: Runtime, events: Derived, rows: RowIds) -> Many:
     """The input events of rows that are made like no others."""
     found: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
     for owner, row in enumerate(rows.tolist()):
@@ -220,7 +220,7 @@ def _one_by_one(circuit: Circuit, events: Derived, rows: RowIds) -> Many:
 class _IdNumbers:
     """Ids as numbers: as they are where all are made from contents, else their places in a pool."""
 
-    def __init__(self, circuit: Circuit) -> None:
+    def __init__(self, circuit: Runtime) -> None:
         inputs = circuit.inputs.values()
         self.pool: list[str] | None = None if all(events.plain for events in inputs) else []
         # An id names one event, so that events have numbers of their own, unless some come with traces or under two names.
@@ -302,7 +302,7 @@ def _once(owners: RowIds, items: Array, count: int) -> tuple[Array, Array]:
     return np.bincount(owners[keep], minlength=count), items[keep]
 
 
-def _all_leaves(circuit: Circuit, table: Table, rows: RowIds, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
+def _all_leaves(circuit: Runtime, table: Table, rows: RowIds, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
     """As `_leaves`, however long a chain of rules is: of one beyond the limit the lower parts are traced first."""
     cut_off = cache.cut_off
     groups = _leaves(circuit, table, rows, 0, cache)
@@ -316,7 +316,7 @@ def _all_leaves(circuit: Circuit, table: Table, rows: RowIds, cache: LeavesCache
     return groups
 
 
-def _only_source(circuit: Circuit, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
+def _only_source(circuit: Runtime, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
     """What all of some rows are made of, where each is made of one row of one table."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
@@ -328,7 +328,7 @@ def _only_source(circuit: Circuit, table: Table, rows: RowIds) -> tuple[Table, A
     return (source, parents) if owners is None else None
 
 
-def _leaves(circuit: Circuit, table: Table, rows: RowIds, depth: int, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
+def _leaves(circuit: Runtime, table: Table, rows: RowIds, depth: int, cache: LeavesCache) -> list[tuple[Array, Leaves]]:
     """The input events of rows, in groups that are made alike; rows in none of them are left to be traced one by one."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
@@ -346,7 +346,7 @@ def _leaves(circuit: Circuit, table: Table, rows: RowIds, depth: int, cache: Lea
 
 
 def _made_of(
-    circuit: Circuit, maker: Operator, rows: RowIds, depth: int, cache: LeavesCache
+    circuit: Runtime, maker: Operator, rows: RowIds, depth: int, cache: LeavesCache
 ) -> list[tuple[Array, Leaves]]:
     found: list[tuple[Array, Leaves]] = []
     for some, sources in maker.sources(rows):
@@ -367,7 +367,7 @@ def _made_of(
 
 
 def _several(
-    circuit: Circuit,
+    circuit: Runtime,
     source: Table,
     parents: RowIds,
     owners: RowIds,
@@ -407,7 +407,7 @@ def _at(column: Array, rows: RowIds) -> Array:
     return column if len(rows) == len(column) else column[rows]
 
 
-def standing_rows(circuit: Circuit, until: int | None) -> dict[str, tuple[Derived, int]]:
+def standing_rows(circuit: Runtime, until: int | None) -> dict[str, tuple[Derived, int]]:
     """The rows of all derived events that stand, by id; with `until`, of those that end by it."""
     found: dict[str, tuple[Derived, int]] = {}
     for events in circuit.derived.values():

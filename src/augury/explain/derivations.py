@@ -7,8 +7,8 @@ from functools import cached_property
 
 from augury.core.model import Event
 from augury.engine.batch import Answer
-from augury.engine.circuit import Circuit
 from augury.engine.operators.derive import Derive, Derived
+from augury.engine.runtime import Runtime
 from augury.engine.trace import standing_rows
 from augury.entailment import Derivation, ExplainedModel, Model
 from augury.explain.proofs import Proofs
@@ -18,7 +18,7 @@ from augury.explain.why import DerivedEvents
 class CircuitDerivations(Mapping[str, list[Derivation]]):
     """The derivations of all derived events that stand, by id; each is computed when it is read."""
 
-    def __init__(self, circuit: Circuit, until: int | None) -> None:
+    def __init__(self, circuit: Runtime, until: int | None) -> None:
         self.circuit, self.until = circuit, until
         self._proofs: Proofs | None = None
 
@@ -60,7 +60,7 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
 class ExplainedCircuit:
     """What `derivation_tree` reads, of a circuit."""
 
-    def __init__(self, circuit: Circuit, until: int | None) -> None:
+    def __init__(self, circuit: Runtime, until: int | None) -> None:
         self.derivations, self.makers = CircuitDerivations(circuit, until), circuit.plan.makers
 
     @property

@@ -70,6 +70,7 @@ CODES: dict[str, str] = {
     "E268": "windows by the clock are not written as such, or cannot stand there",
     "E269": "a time format has a directive that does not exist",
     "E270": "AT MOST does not fit the rule",
+    "E275": "`fact latest` does not say its key, or does not fit the rules beside it",
     "E301": "a variable is not bound",
     "E302": "a variable of the negated part of NOT is used outside",
     "E303": "a variable is bound in one branch of OR only",

@@ -11,10 +11,10 @@ from augury.algebra.plan import Plan
 from augury.core.arrays import RowIds
 from augury.core.clock import Clock
 from augury.core.model import Event
-from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.operators.derive import Derived
+from augury.engine.runtime import Runtime
 from augury.entailment import Derivation
 from augury.explain.derivations import CircuitDerivations
 from augury.pictures import Lane, Scene, lanes_of
@@ -22,7 +22,7 @@ from augury.storage.table import END, START, Table
 
 
 def scene_of(
-    circuit: Circuit,
+    circuit: Runtime,
     plan: Plan,
     clock: Clock,
     found: FoundAnswers,
@@ -45,7 +45,7 @@ def scene_of(
     return Scene(tuple(lanes), clock, held.parts, held.rule)
 
 
-def _inputs(circuit: Circuit) -> Iterator[Lane]:
+def _inputs(circuit: Runtime) -> Iterator[Lane]:
     """Revoked events are rows that are dead."""
     for type, events in circuit.inputs.items():
         if type not in circuit.derived:
@@ -55,13 +55,13 @@ def _inputs(circuit: Circuit) -> Iterator[Lane]:
             yield Lane(type[0], "event", data[START, :n].copy(), data[END, :n].copy(), gone, _maker(circuit, table))
 
 
-def _lane(circuit: Circuit, name: str, table: Table, rows: RowIds) -> Lane:
+def _lane(circuit: Runtime, name: str, table: Table, rows: RowIds) -> Lane:
     start, end = table.data[START, : table.n], table.data[END, : table.n]
     make = _maker(circuit, table)
     return Lane(name, "derived", start, end, np.zeros(table.n, bool), make).some(rows)
 
 
-def _maker(circuit: Circuit, table: Table) -> Callable[[int], Event]:
+def _maker(circuit: Runtime, table: Table) -> Callable[[int], Event]:
     return lambda row: circuit.event((table, row))
 
 
@@ -72,7 +72,7 @@ def _answers(rows: AnswerRows, gone: bool) -> Lane:
 class _SceneDerivations:
     """How events were derived, as far as a circuit holds it."""
 
-    def __init__(self, circuit: Circuit) -> None:
+    def __init__(self, circuit: Runtime) -> None:
         self.circuit, self.derivations = circuit, CircuitDerivations(circuit, None)
 
     def parts(self, event: Event) -> Sequence[Event]:
@@ -105,7 +105,7 @@ class _SceneDerivations:
         }
 
 
-def _row(circuit: Circuit, derived: Derived, event: Event) -> int | None:
+def _row(circuit: Runtime, derived: Derived, event: Event) -> int | None:
     table = derived.out.table
     n = table.n
     alike = (table.data[START, :n] == event.start) & (table.data[END, :n] == event.end) & (table.alive[:n] == 1)

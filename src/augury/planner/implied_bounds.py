@@ -17,7 +17,7 @@ from augury.algebra.timing import Lengths, Timing
 from augury.core.arrays import Array
 from augury.core.bounds import FAR
 from augury.core.clock import Clock
-from augury.storage.fields import END, START
+from augury.core.fields import END, START
 
 Fields = Mapping[str, tuple[int, int]]
 

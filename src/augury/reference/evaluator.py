@@ -17,6 +17,7 @@ from augury.core.model import Event, Fact, HistoryItem, OrderKey, type_name
 from augury.core.standing import standing
 from augury.entailment import Derivation, ExplainedModel
 from augury.knowledge.timeline import Statement, as_statements, timeline
+from augury.reference.latest_facts import latest_statements
 from augury.reference.spaseq import answers
 from augury.semantics.deriving import derived_by, derived_event
 from augury.semantics.occurrences import by_type
@@ -71,7 +72,7 @@ def evaluate(
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
 
         def learn() -> None:
-            facts = list(timeline([*made(plan, world.events), *statements]))
+            facts = list(timeline([*made(plan, world.events, statements), *statements]))
             world.learn(Static(plan.clauses, facts, scalars, world.report))
 
         looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
@@ -114,9 +115,16 @@ def _answer_queries(
         _Answer(world, alone, inputs.get(query.predicate, []), derivations, answered).run()
 
 
-def made(plan: Plan, events: Mapping[Predicate, Sequence[Event]]) -> Iterator[Statement]:
+def made(
+    plan: Plan, events: Mapping[Predicate, Sequence[Event]], statements: Iterable[Statement]
+) -> Iterator[Statement]:
     """What events say of facts: each holds, or ends, from the end of the event on. At one time, that it holds."""
-    for (name, _), (makes, ends) in plan.made.items():
+    for (name, arity), (makes, ends) in plan.made.items():
+        if (name, arity) in plan.latest:
+            said = [one.fact.args for one in statements if (one.fact.name, len(one.fact.args)) == (name, arity)]
+            ending, making = events.get(ends, ()), events.get(makes, ())
+            yield from latest_statements(name, plan.latest[name, arity], making, ending, said)
+            continue
         for type, retract in ((ends, True), (makes, False)):
             for event in events.get(type, ()):
                 yield Statement(Fact(name, event.args, event.end), retract)

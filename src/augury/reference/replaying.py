@@ -9,7 +9,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import query_delay, settling_delays
 from augury.core.clock import Clock
 from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
-from augury.core.standing import Gate
+from augury.core.standing import LatenessFilter
 from augury.entailment import ExplainedModel, Replay
 from augury.reference.evaluator import evaluate
 from augury.reference.finality import Finality
@@ -47,7 +47,7 @@ def replay(
     late: list[HistoryItem] = []
     changes: list[Change] = []
     shown: dict[str, Event] = {}
-    facts, gate = list(facts), Gate(lateness)
+    facts, lateness_filter = list(facts), LatenessFilter(lateness)
 
     delays = {**settling_delays(plan), **_own_delays(plan)}
 
@@ -78,14 +78,14 @@ def replay(
         shown.update(now)
 
     for item in give_ids(history):
-        if not gate.admits(item):
+        if not lateness_filter.accepts(item):
             late.append(item)
             continue
         so_far.append(item)
         if emit == "early":
             show(evaluate(plan, so_far, clock, facts, None, None, retention, graphs))
-        elif gate.frontier is not None:
-            final(gate.frontier)
+        elif lateness_filter.frontier is not None:
+            final(lateness_filter.frontier)
     last = evaluate(plan, so_far, clock, facts, until, None, retention, graphs)
     show(last)
     return Replay(changes, late, last)

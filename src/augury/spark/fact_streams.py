@@ -31,6 +31,11 @@ def with_streams(plan: Plan, streams: Mapping[str, DataFrame]) -> tuple[Plan, li
     for name, frame in streams.items():
         columns, time = _columns(name, frame, plan)
         arity = len(columns)
+        if (name, arity) in plan.latest:
+            raise DataError(
+                f"a stream of facts cannot say what `{name}` is: `fact latest` rules make its facts",
+                hint="read the stream as events, and write a `fact latest` rule for them",
+            )
         attributes = plan.static.get(name, tuple(Attribute(c) for c in columns))
         types = {f.name: f.dataType for f in frame.schema.fields}
         kinds = tuple(kind_of(name, a, types[c]) for a, c in zip(attributes, columns, strict=True))

@@ -135,9 +135,9 @@ def run(work: Work, records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         events = batches(table, work.layout, work.extra)
         for type in work.plan.given.keys() & events.keys():
             events[type].ids = None  # equal ones are one
-        yield from answers(work, session, session.take(events, last - 1))
+        yield from answers(work, session, session.push_batches(events, last - 1))
     if session is not None:
-        yield from answers(work, session, session.take({}, FAR if now is None else now))
+        yield from answers(work, session, session.push_batches({}, FAR if now is None else now))
         if now is not None:
             yield from answers(work, session, session.finish())
         yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])

@@ -131,7 +131,7 @@ def feed(session: Session, step: BucketStep, work: Work) -> Changes:
     tables = _checked(step.payloads) if step.stored else [pa.ipc.open_stream(p).read_all() for p in step.payloads]
     table = pa.concat_tables(tables, promote_options="default") if tables else None
     if table is None or not len(table):
-        return session.take({}, step.frontier)
+        return session.push_batches({}, step.frontier)
     if {"start", "end"} <= set(table.column_names):  # a package of points has just the end
         start = pc.coalesce(table.column("start"), table.column("end"))
         table = table.set_column(table.column_names.index("start"), "start", start)
@@ -151,4 +151,4 @@ def feed(session: Session, step: BucketStep, work: Work) -> Changes:
     for type in plan.given.keys() & found.keys():  # the same content may come from several buckets
         origins = origin_of(table, work.layout.codes[type])
         found[type].ids = [f"{id}@{origin}" for id, origin in zip(found[type].ids, origins, strict=True)]
-    return session.take(found, step.frontier, revoked, withdrawn, late=step.frontier)
+    return session.push_batches(found, step.frontier, revoked, withdrawn, late=step.frontier)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from augury.algebra.plan import Predicate
 from augury.core.errors import RunError, SnapshotError
 from augury.engine.changes import Changes
-from augury.engine.saved import Unsound, not_whole, packed, require, unpacked
+from augury.engine.saved import CorruptSnapshot, not_whole, packed, require, unpacked
 from augury.engine.session import Session
 
 PIECE = 4 << 20  # bytes of a snapshot that are kept under one key
@@ -112,7 +112,7 @@ class Bucket:
     def _session(self) -> CachedSession:
         """The session as of the last step: as this worker has it, brought up to date, or from the state.
 
-        The worker lets go of it until the step is `done`: a session whose step failed half-way is not gone on with.
+        The worker lets go of it until the step is `done`: a session whose step failed half-way is not resumed.
         """
         head, cached = self.head, _CACHE.pop(self.head.name, None)
         if cached is not None and cached.fingerprint != self.fingerprint:  # of a program that ran here before
@@ -164,7 +164,7 @@ class Bucket:
             require(isinstance(before, str) and isinstance(token, str), "tokens that are none")
             require(isinstance(payloads, list) and all(isinstance(one, bytes) for one in payloads), "no packages")
             require(frontier is None or type(frontier) is int, "a time that is none")
-        except (Unsound, ValueError, TypeError) as error:
+        except (CorruptSnapshot, ValueError, TypeError) as error:
             raise not_whole(str(error)) from None
         return before, token, BucketStep(payloads, frontier, stored=True)
 
@@ -251,7 +251,7 @@ def _of_a_checkpoint() -> Iterator[None]:
         yield
     except SnapshotError as error:
         raise SnapshotError(
-            f"the checkpoint cannot be gone on with: {error.given}",
+            f"the checkpoint cannot be resumed: {error.given}",
             hint="start with a new checkpoint directory and all events, or put a copy of the old one in its place",
             code=error.code,
         ) from None
@@ -261,7 +261,7 @@ def _json(data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data)
         require(isinstance(found, dict), "it does not say where it stands")
-    except (Unsound, ValueError, RecursionError) as error:
+    except (CorruptSnapshot, ValueError, RecursionError) as error:
         raise not_whole(str(error)) from None
     return found  # type: ignore[no-any-return]
 

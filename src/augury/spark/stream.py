@@ -230,7 +230,7 @@ class DetectionStream(Outputs):
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
 
     def _fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
-        """Of what the state of a stage is one: a checkpoint is gone on with where it is the same."""
+        """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
         pipeline = self.pipeline
         return {
             "rules": pipeline.program.written_rules({rule.span: rule.label for rule in stage.rules}),

@@ -79,13 +79,12 @@ class Context:
 
     # Conditions
 
-    def select(self, where: Iterable[Condition], frame: Frame, rule: str) -> Frame:
-        """The rows that meet all conditions, in as many ways as conditions bind."""
-        where = tuple(where)
+    def select(self, where: Sequence[Condition], frame: Frame, rule: str) -> Frame:
+        """The rows that meet all conditions, which are in evaluation order, in as many ways as conditions bind."""
         if not where or not len(frame):
             return frame
         self.scalars.rule = rule
-        order = ready_order(where, set(frame.vars))
+        order = list(where)
         while order and len(frame):
             near = self.knowledge.near_by(self, order, frame) if len(order) > 1 else None
             if near is not None:
@@ -263,7 +262,8 @@ class Context:
         numbered = frame.numbered()
         mask = np.zeros(len(frame), bool)
         for option in condition.options:
-            mask[self.select(option, numbered, self.scalars.rule).right] = True
+            order = ready_order(option, set(numbered.vars))
+            mask[self.select(order, numbered, self.scalars.rule).right] = True
         return frame.where(mask)
 
     def _compare(self, condition: Compare, frame: Frame) -> Frame:

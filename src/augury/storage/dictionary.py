@@ -120,10 +120,10 @@ class Dictionary:
         if found is None:
             if self._in_bulk:
                 return int(self._bulk(np.array([value]))[0]) >> 1
-            self._room(1)
             found = self.n
-            self._as_float(found, found + 1)
-            self.numbers[found] = value
+            if found == len(self.canon):
+                self._room(1)
+            self.kind[found], self.canon[found], self.numbers[found] = _FLOAT, 2 * found + 1, value
             self.n += 1
             self._floats[value] = found
         return found

@@ -25,17 +25,6 @@ class View:
     named: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What the operators above need of a pattern: variables and labels."""
-
-    vars: frozenset[str] = frozenset()
-    labels: frozenset[str] = frozenset()
-
-    def more(self, vars: Iterable[str] = (), labels: Iterable[str] = ()) -> Needs:
-        return Needs(self.vars | set(vars), self.labels | set(labels))
-
-
 @dataclass
 class Frame:
     """Some rows. `left` and `right` are the rows that they were made of."""

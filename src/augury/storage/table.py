@@ -12,8 +12,8 @@ import numpy as np
 
 from augury.core.arrays import Array, Integers, RowIds
 from augury.core.bounds import FAR
+from augury.core.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.dictionary import Dictionary
-from augury.storage.fields import END, FIELDS, LEFT, RANK, RIGHT, START
 from augury.storage.guard import Guard, check_memory
 from augury.storage.kernels.hashing import EMPTY
 from augury.storage.kernels.index import arrange, rehash

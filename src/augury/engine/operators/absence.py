@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.windows import Windowed, least_open
-from augury.planner.implied_bounds import Back
-from augury.storage.frame import View, frame_of, store
+from augury.planner.specs import AbsenceSpec
+from augury.storage.frame import frame_of, store
 from augury.storage.table import END, LEFT, NONE, START, Latest, grown
 from augury.storage.unique import difference, unique, unique_first
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 _LOOKS = (16, 256, -1)  # how many candidates a row looks at while none has blocked it; at last all
 
@@ -28,39 +27,25 @@ class Absence(Windowed):
     changes: a new q looks at the rows that stand, and each of those that it meets falls.
     """
 
-    kind = "not"
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        rows: View,
-        absent: View,
-        out: View,
-        rule: str,
-        window: str,
-        keys: tuple[str, ...],
-        shared: tuple[str, ...],
-        where: tuple[Condition, ...],
-        not_looked_for: tuple[str, ...],
-        back: Back | None,
-    ) -> None:
-        self.where, self.not_looked_for = where, not_looked_for
-        super().__init__(circuit, rows, absent, out, rule, window, keys, shared, back)
+    def __init__(self, runtime: Runtime, spec: AbsenceSpec) -> None:
+        super().__init__(runtime, spec)
+        (rows, absent), out, keys = self.inputs, self.out, spec.keys
+        self.where, self.not_looked_for = spec.where, spec.ignored
         self.names = {*rows.vars, *rows.labels, *absent.vars}
-        self.plain = not (self.open or where or not_looked_for)
+        self.plain = not (self.open or spec.where or spec.ignored)
         self.witness = np.full(16, -1, np.int64)
         self.longest = 0  # of the windows so far
         self.watchers: dict[int, list[int]] | None = None  # by witness, once one has been taken back
         self.fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (rows, absent))
-        low, high = rows.labels[window]
+        low, high = rows.labels[spec.window]
         self.absent_index = absent.table.index(tuple(absent.vars[v] for v in keys))
         # A row [lo, hi] is blocked by q where lo - q.start <= 0 and q.end - hi <= 0.
         self.blocks = np.array([(0, low, 1, START, 0), (1, END, 0, high, 0)], np.int64)
-        low_out, high_out = out.labels[window]
+        low_out, high_out = out.labels[spec.window]
         self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
         self.latest = Latest(out.table, high_out)
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
-        circuit.asks(self, where)
+        runtime.asks(self, spec.where)
 
     def step(self) -> None:
         self.drop_children(0)
@@ -160,18 +145,18 @@ class Absence(Windowed):
         for label in self.not_looked_for:
             left_over = np.flatnonzero(mask)
             mask[left_over] = ~self._own(rows[left_over], absent[left_over], label)
-        self.circuit.context.name_events = None
-        return unique(self.circuit.context.select(self.where, frame.numbered().where(mask), self.rule).right)
+        self.runtime.context.name_events = None
+        return unique(self.runtime.context.select(self.where, frame.numbered().where(mask), self.rule).right)
 
     def _own(self, rows: RowIds, absent: Array, label: str) -> Array:
         """Whether each occurrence that must be absent is the one that its row has under a label."""
-        circuit, (left, right) = self.circuit, self.inputs
-        mine, others = circuit.label_rows(left, rows, label), circuit.part_rows(right.table, absent)
+        runtime, (left, right) = self.runtime, self.inputs
+        mine, others = runtime.label_rows(left, rows, label), runtime.part_rows(right.table, absent)
         if mine is not None and others is not None:
             same: Array = (mine[1] == others[1]) & (mine[0] is others[0])
             return same
         pairs = zip(rows.tolist(), absent.tolist(), strict=True)
-        found = [(circuit.label_parts(left, row, label), circuit.parts(right.table, other)) for row, other in pairs]
+        found = [(runtime.label_parts(left, row, label), runtime.parts(right.table, other)) for row, other in pairs]
         return np.array([bool(own) and own == other for own, other in found], bool)
 
     def rebuild(self) -> None:

@@ -13,12 +13,13 @@ from augury.core.arrays import Array, RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.model import Event
 from augury.engine.saved import check_numbers, require
+from augury.planner.specs import Spec
 from augury.storage.frame import Frame, View
 from augury.storage.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 Part = tuple[Table, int]  # an event that an occurrence is made of: a row of the table of its type
 Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
@@ -40,13 +41,12 @@ NOT_THERE = "a row made of one that is not there"
 class Operator(ABC):
     """Reads tables, writes one. `step` takes in what has changed since it was last called.
 
-    The class of an operator says all there is to know of it: its law, in its docstring; what it takes in (`step`); what a
-    row is made of (`parents`, `parts`, `sources`); what it keeps and for how long (`unsettled`, `wants`, `retain`,
-    `remembers`); how it goes through a compaction and a snapshot (`moved`, `state`, `fill`, `check`) and is made anew
-    from its tables (`rebuild`) after these, or after a step that failed. Nobody else asks of which class an operator is.
+    Its spec has all that was decided when the program was planned. Its class has its law, in the docstring; what it
+    takes in (`step`); what a row derives from (`parents`, `parts`, `sources`); which state it keeps and for how long
+    (`unsettled`, `wants`, `retain`, `remembers`); and how it survives a compaction and a snapshot (`moved`, `state`,
+    `fill`, `check`) and is built anew from its tables (`rebuild`) after these, or after a step that failed.
     """
 
-    kind = "operator"
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
     stays = False  # whether its rows stay as long as what was derived of them: less than to write down their inputs
@@ -54,27 +54,37 @@ class Operator(ABC):
     altered: tuple[str, ...] = ()  # attributes that a compaction changes in place
     linked: tuple[int, ...] = (LEFT, RIGHT)  # the fields of a row that name rows of its first inputs, which may fall
 
-    def __init__(self, circuit: Circuit, inputs: tuple[View, ...], out: View, rule: str) -> None:
-        self.circuit, self.inputs, self.out, self.rule = circuit, inputs, out, rule
-        self.seen = [0] * len(inputs)
-        self.lost: list[list[Array]] = [[] for _ in inputs]
+    def __init__(self, runtime: Runtime, spec: Spec) -> None:
+        self.runtime, self.spec, self.rule = runtime, spec, spec.rule
+        self.inputs, self.out = self.reads(), runtime.output(spec.out)
+        self.seen = [0] * len(self.inputs)
+        self.lost: list[list[Array]] = [[] for _ in self.inputs]
         self.scheduled = False
         self.revised: list[tuple[Array, Array]] = []  # over which times facts that it asks for have changed
         self.touched = 0  # how many rows it has looked at, so that tests can see what a step costs
-        self.order = circuit.add(self)
-        for port, view in enumerate(inputs):
+        self.order = runtime.add(self)
+        for port, view in enumerate(self.inputs):
             view.table.readers.append((self, port))
-        # From inputs to what was made of them.
-        self.links = [Links(view.table, out.table, field) for view, field in zip(inputs, self.linked, strict=False)]
+        # From rows of inputs to the rows that derive from them.
+        linked = zip(self.inputs, self.linked, strict=False)
+        self.links = [Links(view.table, self.out.table, field) for view, field in linked]
+
+    def reads(self) -> tuple[View, ...]:
+        """The tables that it reads."""
+        return tuple(self.runtime.view(rows) for rows in self.spec.inputs)
+
+    @property
+    def kind(self) -> str:
+        return self.spec.kind
 
     def wake(self) -> None:
         if not self.scheduled:
-            self.circuit.schedule(self)
+            self.runtime.schedule(self)
 
     def lose(self, port: int, rows: RowIds) -> None:
         self.lost[port].append(rows)
         if not self.scheduled:
-            self.circuit.schedule(self)
+            self.runtime.schedule(self)
 
     def revise(self, lo: Array, hi: Array) -> None:
         """Facts that it asks for have changed, each from `lo` up to, not including, `hi`."""
@@ -147,8 +157,8 @@ class Operator(ABC):
         """The events that a row on its way through this operator is made of."""
         found: tuple[Part, ...] = ()
         for port, rows in enumerate((frame.left, frame.right)[: len(self.inputs)]):
-            found += self.circuit.parts(self.inputs[port].table, int(rows[i]))
-        return ", ".join(f"{event} ({event.id})" for event in map(self.circuit.event, found))
+            found += self.runtime.parts(self.inputs[port].table, int(rows[i]))
+        return ", ".join(f"{event} ({event.id})" for event in map(self.runtime.event, found))
 
     def rebuild(self) -> None:
         """Makes anew what is not in tables."""
@@ -168,7 +178,7 @@ class Operator(ABC):
         """The events that a row is made of."""
         found: tuple[Part, ...] = ()
         for field, table in self.parents():
-            found += self.circuit.parts(table, int(self.out.table.data[field, row]))
+            found += self.runtime.parts(table, int(self.out.table.data[field, row]))
         return found
 
     def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
@@ -176,7 +186,7 @@ class Operator(ABC):
         parents = self.parents()
         if len(parents) != 1:
             return None
-        return self.circuit.part_rows(parents[0][1], self.out.table.data[parents[0][0], rows])
+        return self.runtime.part_rows(parents[0][1], self.out.table.data[parents[0][0], rows])
 
     def sources(self, rows: RowIds) -> Ways:
         """What many rows are made of, in groups that are made alike; rows in none of them are asked one by one."""
@@ -263,6 +273,19 @@ class Operator(ABC):
         """Whether what its rows name is there. They may come from anywhere, and kernels do not look where they go."""
         for field, parent in self.parents():
             check_numbers(self.out.table.data[field, : self.out.table.n], 0, parent.n, NOT_THERE)
+
+
+class Clocked(Operator):
+    """An operator that waits for time to pass."""
+
+    @property
+    @abstractmethod
+    def due(self) -> int | None:
+        """When it has something to do next; None where it waits for nothing."""
+
+    @abstractmethod
+    def tick(self, now: int) -> None:
+        """Time has come to `now`."""
 
 
 def check_either(operator: Operator) -> None:

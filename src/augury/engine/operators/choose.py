@@ -1,7 +1,7 @@
 """Selection and consumption: which candidate pairs of a binary operator are taken (SEMANTICS 5).
 
-A policy chooses occurrences: rows made of the same events are taken or left together. Each has a file of its own, and its
-row in `policies.py`: a `ChoosingJoin` where the pair alone says whether it is a candidate, and a `Choose` for the rest.
+A policy chooses occurrences: rows made of the same events are taken or left together. Each has a file of its own, and a
+row in `planner/policies.py`: a `ChoosingJoin` where the pair alone says whether it is a candidate, and a `Choose` for the rest.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Policy
+from augury.algebra.nodes import Policy
 from augury.core.arrays import Array
 from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator, Part
 from augury.engine.operators.join import JoinOperator, joined
-from augury.engine.operators.map import MapOperator
+from augury.engine.operators.map import EachRow
+from augury.planner.specs import AgreeSpec, ChoiceSpec, ChoosingJoinSpec
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import Frame, View, frame_of, store
+from augury.storage.frame import Frame, frame_of, store
 from augury.storage.table import END, LEFT, RIGHT, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 Key = tuple[Any, ...]
 
@@ -47,16 +48,16 @@ def tie(policy: Policy, longest: int, by: Callable[[], OrderKey]) -> OrderKey:
 class Occurrence:
     """A part of a pair: the events it is made of. Compared by the order of events, computed only where times tie."""
 
-    __slots__ = ("_order", "circuit", "end", "parts", "start")
+    __slots__ = ("_order", "end", "parts", "runtime", "start")
 
-    def __init__(self, circuit: Circuit, start: int, end: int, parts: tuple[Part, ...]) -> None:
-        self.circuit, self.start, self.end, self.parts = circuit, start, end, parts
+    def __init__(self, runtime: Runtime, start: int, end: int, parts: tuple[Part, ...]) -> None:
+        self.runtime, self.start, self.end, self.parts = runtime, start, end, parts
         self._order: OrderKey | None = None
 
     @property
     def order(self) -> OrderKey:
         if self._order is None:
-            self._order = tuple(self.circuit.event(part).order for part in self.parts)
+            self._order = tuple(self.runtime.event(part).order for part in self.parts)
         return self._order
 
     def before(self, other: Occurrence) -> bool:
@@ -85,16 +86,9 @@ class ChoosingJoin(JoinOperator):
     For operators whose candidacy is decided by the pair alone (no absence, no `per`), and whose parts are one row each.
     """
 
-    def __init__(
-        self, circuit: Circuit, left: View, right: View, out: View, rule: str, *, policy: Policy, **join: Any
-    ) -> None:
-        self.policy = policy
-        super().__init__(circuit, left, right, out, rule, gap=False, **join)
-
-    @classmethod
-    def suits(cls, op: str) -> bool:
-        """Whether it can choose for a binary operator."""
-        return True
+    def __init__(self, runtime: Runtime, spec: ChoosingJoinSpec) -> None:
+        super().__init__(runtime, spec)
+        self.policy = spec.policy
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """A part chooses anew as long as its choice may vanish or a better one may appear, however long ago it came itself:
@@ -107,14 +101,14 @@ class ChoosingJoin(JoinOperator):
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.inputs[side].table
         start, end = int(table.data[START, row]), int(table.data[END, row])
-        return Occurrence(self.circuit, start, end, self.circuit.parts(table, row))
+        return Occurrence(self.runtime, start, end, self.runtime.parts(table, row))
 
     def by(self, side: int, row: int) -> OrderKey:
         """The attribute that the policy names."""
         view = self.inputs[side]
         field = view.vars.get(self.policy.by or "")
         code = OPEN if field is None else int(view.table.data[field, row])
-        return order_key(None if code == OPEN else self.circuit.tables.dictionary.decode(code))
+        return order_key(None if code == OPEN else self.runtime.tables.dictionary.decode(code))
 
 
 class Chooser(Operator):
@@ -135,20 +129,16 @@ class Chooser(Operator):
         table = self.inputs[0].table
         while table is not of:
             row = int(table.data[LEFT, row])
-            table = self.circuit.maker(table).inputs[0].table
+            table = self.runtime.maker(table).inputs[0].table
         return row
 
 
 class Choose(Chooser):
     """The rows of the candidates that a policy takes; a subclass says which (`decide`)."""
 
-    kind = "policy"
-
-    def __init__(
-        self, circuit: Circuit, rows: View, out: View, rule: str, *, policy: Policy, join: JoinOperator
-    ) -> None:
-        self.policy, self.join = policy, join
-        super().__init__(circuit, (rows,), out, rule)
+    def __init__(self, runtime: Runtime, spec: ChoiceSpec) -> None:
+        super().__init__(runtime, spec)
+        self.policy, self.join = spec.policy, runtime.operator(spec.join, JoinOperator)
         self.clear()
 
     def clear(self) -> None:
@@ -184,16 +174,16 @@ class Choose(Chooser):
 
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.join.inputs[side].table
-        parts = self.circuit.parts(table, row)
+        parts = self.runtime.parts(table, row)
         start, end = int(table.data[START, row]), int(table.data[END, row])
         key = (start, end, parts)
         found = self.occurrences[side].get(key)
         if found is None:
-            found = self.occurrences[side][key] = Occurrence(self.circuit, start, end, parts)
+            found = self.occurrences[side][key] = Occurrence(self.runtime, start, end, parts)
         return found
 
     def values(self, side: int, row: int, names: tuple[str, ...]) -> OrderKey:
-        view, decode = self.join.inputs[side], self.circuit.tables.dictionary.decode
+        view, decode = self.join.inputs[side], self.runtime.tables.dictionary.decode
         codes = [int(view.table.data[view.vars[v], row]) if v in view.vars else OPEN for v in names]
         return tuple(() if c == OPEN else order_key(decode(c)) for c in codes)
 
@@ -211,7 +201,7 @@ class Choose(Chooser):
                 & (view.table.data[END, : view.table.n] == candidate.earlier.end)
                 & view.table.stands()
             )
-            if self.circuit.parts(view.table, int(r)) == candidate.earlier.parts
+            if self.runtime.parts(view.table, int(r)) == candidate.earlier.parts
         ]
         found = [self.values(side, r, (name,))[0] for r in rows]
         return max((v if v != () else order_key(None)) for v in found) if found else order_key(None)
@@ -227,26 +217,17 @@ class Choose(Chooser):
         self.decide([], candidates)
 
 
-class Agree(MapOperator):
+class Agree(EachRow):
     """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        source: View,
-        out: View,
-        rule: str,
-        *,
-        join: JoinOperator,
-        shared: tuple[str, ...],
-        where: tuple[Condition, ...],
-        gap: bool,
-    ) -> None:
-        self.join, self.shared, self.gap = join, shared, gap
-        super().__init__(circuit, source, out, rule, where=where)
+    def __init__(self, runtime: Runtime, spec: AgreeSpec) -> None:
+        super().__init__(runtime, spec)
+        self.join = runtime.operator(spec.join, JoinOperator)
+        self.shared, self.where, self.gap = spec.shared, spec.where, spec.gap
+        runtime.asks(self, spec.where)
 
     def mapped(self, frame: Frame) -> Frame:
         base, pairs = self.join.out.table, self.inputs[0].table.data[LEFT, frame.left]
         left, right = self.join.inputs
         frame = joined(left, right, base.data[LEFT, pairs], base.data[RIGHT, pairs], self.shared, self.gap, frame.left)
-        return self.circuit.context.select(self.where, frame, self.rule)
+        return self.runtime.context.select(self.where, frame, self.rule)

@@ -14,11 +14,13 @@ from augury.core.bounds import FAR
 from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
+from augury.planner.specs import ChronologicalSpec
 from augury.storage.frame import Frame, store
 from augury.storage.table import END, LEFT, RIGHT, START
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 _AT_ONCE = 16  # candidates whose conditions are computed together
 
@@ -84,19 +86,13 @@ class Chronological(ChoosingJoin):
     decides anew all that comes after it, which the lateness bounds.
     """
 
-    kind = "chronological"
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, runtime: Runtime, spec: ChronologicalSpec) -> None:
+        super().__init__(runtime, spec)
         self.clear()
         # How long a pair may be at most, so that what is too old need not be looked at.
         lengths = [b[4] for b in self.relation.bounds[0].tolist() if b[:4] == [1, END, 0, START]]
         self.longest = min(lengths, default=None)
         self.limits = [tuple(bound) for bound in self.relation.bounds[0].tolist()]
-
-    @classmethod
-    def suits(cls, op: str) -> bool:
-        return op == "SEQ"  # the right part is always the later one
 
     def clear(self) -> None:
         self.groups: dict[tuple[int, ...], _KeyGroup] = {}
@@ -104,13 +100,13 @@ class Chronological(ChoosingJoin):
 
     def key(self, side: int, row: int) -> tuple[int, ...] | None:
         """The key of a row; None where a part of it is null, which pairs with nothing."""
-        dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
+        dictionary, table = self.runtime.tables.dictionary, self.inputs[side].table
         codes = table.data[self.key_fields[side], row]
         return None if dictionary.is_null(codes).any() else tuple(dictionary.canonical(codes).tolist())
 
     def keys_of(self, side: int, rows: RowIds) -> list[tuple[int, ...] | None]:
         """The keys of rows."""
-        dictionary, table = self.circuit.tables.dictionary, self.inputs[side].table
+        dictionary, table = self.runtime.tables.dictionary, self.inputs[side].table
         columns = [table.data[field, rows] for field in self.key_fields[side].tolist()]
         if not columns:
             return [()] * len(rows)
@@ -283,8 +279,8 @@ class Chronological(ChoosingJoin):
             mask &= one - two <= limit
         lefts = lefts[mask]
         frame = self.frame(lefts, np.full(len(lefts), right, np.int64))
-        self.circuit.context.name_events = self.name_events
-        return self.circuit.context.select(self.where, frame, self.rule)
+        self.runtime.context.name_events = self.name_events
+        return self.runtime.context.select(self.where, frame, self.rule)
 
     def _drop(self, left: int, right: int) -> None:
         """Takes a pair back."""

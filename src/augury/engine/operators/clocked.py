@@ -7,50 +7,52 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.clock_windows import Line, Windows
+from augury.algebra.clock_windows import Line
 from augury.algebra.plan import INPUT
 from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import RunError
-from augury.engine.operators.base import Operator
+from augury.engine.operators.base import Clocked, Operator
 from augury.engine.saved import require
 from augury.engine.saved.forms import is_time
+from augury.planner.specs import ClockWindowsSpec
 from augury.storage.frame import View
 from augury.storage.table import END, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 _MOST = 20_000_000  # windows that are made in one step
 
 
-class ClockWindows(Operator):
+class ClockWindows(Clocked):
     """All windows that end at or after the least end of a standing input event, and by the clock.
 
-    It reads all inputs, also those that no rule reads, to know the least end; the circuit tells it the time. Between steps
+    It reads all inputs, also those that no rule reads, to know the least end; the runtime tells it the time. Between steps
     all windows `numbers` have been made: they stand, unless a compaction has forgotten them. Both `least` and `numbers`
     follow from the tables and the clock, but for events that are forgotten: once the least end is settled, it is `fixed`.
     """
 
-    kind = "windows"
     carries = ("inputs", "least", "fixed", "numbers")
     linked = ()
 
-    def __init__(self, circuit: Circuit, out: View, windows: Windows, rule: str) -> None:
-        self.line = Line(windows, circuit.clock)
+    def __init__(self, runtime: Runtime, spec: ClockWindowsSpec) -> None:
+        self.line = Line(spec.windows, runtime.clock)
         self.least: int | None = None
         self.fixed: int | None = None  # the least end, once no event can change it any more
         self.numbers: tuple[int, int] | None = None  # the first, and the one after the last
-        known = circuit.inputs  # a stage of a program on Spark is told of its inputs in one type for all
-        inputs = tuple(View(known[type].out.table) for type in ([INPUT] if INPUT in known else known))
-        super().__init__(circuit, inputs, out, rule)
-        circuit.clocked.append(self)
+        super().__init__(runtime, spec)
+        runtime.clocked.append(self)
+
+    def reads(self) -> tuple[View, ...]:
+        inputs = self.runtime.inputs  # a stage of a program on Spark has all its inputs in one type
+        return tuple(View(inputs[type].out.table) for type in ([INPUT] if INPUT in inputs else inputs))
 
     def also(self, events: View) -> None:
         """Events of one more type come."""
         events.table.readers.append((self, len(self.inputs)))
         self.inputs += (events,)
-        self.circuit.sources[id(self.out.table)] = self.inputs
+        self.runtime.sources[id(self.out.table)] = self.inputs
         self.seen.append(0)
         self.lost.append([])
 
@@ -60,7 +62,7 @@ class ClockWindows(Operator):
     @property
     def due(self) -> int | None:
         """When the next window ends."""
-        now = self.circuit.now
+        now = self.runtime.now
         return None if self.least is None or now is None else self.line.end(self.line.last_by(max(now, self.least)) + 1)
 
     def step(self) -> None:
@@ -84,7 +86,7 @@ class ClockWindows(Operator):
 
     def current(self) -> tuple[int, int] | None:
         """The numbers of the windows that there are now: the first, and the one after the last."""
-        now = self.circuit.now
+        now = self.runtime.now
         if self.least is None or now is None or self.least > now:
             return None
         first, last = self.line.first_from(self.least), self.line.last_by(min(now, TIME_LIMIT)) + 1

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.algebra.aggregates import of_nothing
-from augury.algebra.nodes import Rule, condition_vars
-from augury.algebra.rule_terms import later_variables
+from augury.algebra.nodes import condition_vars
 from augury.core.arrays import Array, Flags, Integers, RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals
 from augury.engine.operators.held import Held
-from augury.engine.operators.map import UNTIL
 from augury.engine.operators.members import occurrences
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
-from augury.planner.implied_bounds import Back
-from augury.storage.frame import Frame, View, frame_of, joined_frames
+from augury.planner.specs import CollectSpec
+from augury.storage.frame import Frame, frame_of, joined_frames
 from augury.storage.grouping import Slices, in_groups
 from augury.storage.kernels.pairs import probe_last, rows_with_last
 from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
 from augury.storage.unique import is_in, unique, unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
-# Of the rows made of the same events: each has groups of its own; or they may differ in what facts bind and nobody uses, and
-# one of them stands for all; or what they collect may come together in one group.
-RowsOfOne: TypeAlias = Literal["one", "copies", "groups"]
 _NEVER = -(2**62)
 _PORTION = 1 << 15  # rows that are computed together
 _PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find far fewer
@@ -47,36 +42,22 @@ class CollectOperator(Windowed):
     used later; what was collected is `held`. With `or none` a row that collects nothing has a group, too.
     """
 
-    kind = "collect"
     altered = ("held",)
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        rows: View,
-        collected: View,
-        out: View,
-        rule: Rule,
-        number: int,
-        keys: tuple[str, ...],
-        shared: tuple[str, ...],
-        rows_of_one: RowsOfOne,
-        several_collected: bool,
-        back: Back | None,
-    ) -> None:
-        collect = rule.collects[number]
-        self.collect = collect
-        super().__init__(circuit, rows, collected, out, rule.label, collect.window or UNTIL, keys, shared, back)
-        self.others = sorted(v for v in later_variables(rule, number) if v in rows.vars or v in collect.by)
+    def __init__(self, runtime: Runtime, spec: CollectSpec) -> None:
+        super().__init__(runtime, spec)
+        (rows, collected), keys, collect = self.inputs, spec.keys, spec.collect
+        self.collect, self.others = collect, [*spec.groups]
         self.one_group = rows.vars.keys() >= set(self.others)  # whether all that a row collects is one group
-        self.totals = Totals(circuit, collect, rule.label)
+        self.totals = Totals(runtime, collect, spec.rule)
         # What a row says by itself: all rows of a group say it alike.
-        several = rows_of_one == "groups"
+        several = spec.rows_of_one == "groups"
         self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
         self.held = Held()
-        self.several, self.copies, self.several_collected = several, rows_of_one == "copies", several_collected
+        self.several, self.copies = several, spec.rows_of_one == "copies"
+        self.several_collected = spec.several_collected
         self.longest = self.least_length = 0 if collect.window is not None else TIME_LIMIT  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -86,13 +67,13 @@ class CollectOperator(Windowed):
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
         self.latest = Latest(rows.table, self.order_field)
-        nothing_else = not (self.open or collect.where or several_collected)
+        nothing_else = not (self.open or collect.where or self.several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
             [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]
             if collect.last is not None and collect.window is None and nothing_else
             else None
         )
-        circuit.asks(self, collect.where)
+        runtime.asks(self, collect.where)
 
     def step(self) -> None:
         touched: list[Array] = []
@@ -137,10 +118,10 @@ class CollectOperator(Windowed):
         table, values = view.table, tuple[tuple[int, ...], ...]()
         if self.copies:  # rows with other values are not copies
             codes = table.data[[*view.vars.values()], row]
-            values = (tuple(self.circuit.tables.dictionary.canonical(codes).tolist()),)
-        while isinstance(maker := self.circuit.maker(table), CollectOperator):
+            values = (tuple(self.runtime.tables.dictionary.canonical(codes).tolist()),)
+        while isinstance(maker := self.runtime.maker(table), CollectOperator):
             row, table = int(table.data[LEFT, row]), maker.inputs[0].table
-        return (self.circuit.parts(table, row), times, *values)
+        return (self.runtime.parts(table, row), times, *values)
 
     # Pairs of a row and what it may collect
 
@@ -161,7 +142,7 @@ class CollectOperator(Windowed):
 
     def rows_with_last(self, q: Array) -> RowIds:
         """The same for `last n`: rows that do not have n others after the occurrence."""
-        (mine, theirs), dictionary = self.inputs, self.circuit.tables.dictionary
+        (mine, theirs), dictionary = self.inputs, self.runtime.tables.dictionary
         own, rows = self.index, self.row_index
         own.extend()
         rows.extend()
@@ -231,7 +212,7 @@ class CollectOperator(Windowed):
         owner: RowIds = np.searchsorted(rows, frame.left)
         late = np.flatnonzero(frame.end > floor[owner])
         if self.several_collected and len(late):
-            same = occurrences(self.circuit, self.inputs[1].table, frame.right[late])
+            same = occurrences(self.runtime, self.inputs[1].table, frame.right[late])
             order, first = in_groups([owner[late], same])
             late = late[order[first]]
         return np.bincount(owner[late], minlength=len(rows))
@@ -242,8 +223,8 @@ class CollectOperator(Windowed):
         if self.collect.label is not None:
             frame.labels[self.collect.label] = (frame.start, frame.end)
         frame = frame.where(mask)
-        self.circuit.context.name_events = None
-        return self.circuit.context.select(self.collect.where, frame, self.rule)
+        self.runtime.context.name_events = None
+        return self.runtime.context.select(self.collect.where, frame, self.rule)
 
     # Groups
 
@@ -256,7 +237,7 @@ class CollectOperator(Windowed):
 
     def keys_of(self, frame: Frame, rows: RowIds) -> list[Array]:
         """What makes groups: the events that rows are made of, and what is used later."""
-        canonical = self.circuit.tables.dictionary.canonical
+        canonical = self.runtime.tables.dictionary.canonical
         return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
 
     def grouped(self, rows: RowIds) -> tuple[Frame, Slices]:
@@ -265,7 +246,7 @@ class CollectOperator(Windowed):
         if not len(frame):
             return frame, Slices(NONE)
         keys, table = self.keys_of(frame, frame.left), self.inputs[1].table
-        same = occurrences(self.circuit, table, frame.right) if self.several_collected else frame.right
+        same = occurrences(self.runtime, table, frame.right) if self.several_collected else frame.right
         frame, groups, same = self.totals.grouped(frame, keys, same, self.several or self.several_collected)
         if self.collect.last is not None or not self.totals.in_any_order(frame, groups):
             order = self.totals.order(frame, groups, table, frame.right)
@@ -323,7 +304,7 @@ class CollectOperator(Windowed):
 
     def with_nothing(self, rows: RowIds) -> Array:
         """The rows that rows give without what is collected, where all aggregates are of nothing."""
-        view, data, encode = self.inputs[0], self.inputs[0].table.data, self.circuit.context.encode
+        view, data, encode = self.inputs[0], self.inputs[0].table.data, self.runtime.context.encode
         given = np.empty((self.out.table.width, len(rows)), np.int64)
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
         given[LEFT], given[LEFT + 1] = self.leaders(rows), -1
@@ -427,9 +408,9 @@ class CollectOperator(Windowed):
         require(bool(self.held.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        found = dict.fromkeys(self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
+        found = dict.fromkeys(self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
         for member in self.members(np.array([row]))[0].tolist():
-            found.update(dict.fromkeys(self.circuit.parts(self.inputs[1].table, member)))
+            found.update(dict.fromkeys(self.runtime.parts(self.inputs[1].table, member)))
         return tuple(found)
 
 

@@ -17,9 +17,10 @@ from augury.core.model import Event, content_id
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.saved import ragged, require, unragged
 from augury.engine.saved.references import check_events
+from augury.planner.specs import DeriveSpec, RederiveSpec, SetSpec
 from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import Frame, View, frame_of
+from augury.storage.frame import Frame, frame_of
 from augury.storage.kernels.links import fall
 from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
 from augury.storage.table import (
@@ -39,8 +40,8 @@ from augury.storage.table import (
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 _COUNT = 1
 
@@ -53,14 +54,16 @@ class Derived(Operator):
     and is derived again if a derivation is left when all is quiet (delete and rederive).
     """
 
-    kind = "set"
     altered = ("kept_inputs",)
     holds_events = True
 
-    def __init__(self, circuit: Circuit, type: str, arity: int, recursive: bool) -> None:
-        self.type, self.arity, self.recursive = type, arity, recursive
-        table = Table(arity, circuit.tables)
-        self.fields = np.arange(FIELDS, FIELDS + arity, dtype=np.int64)
+    spec: SetSpec
+
+    def __init__(self, runtime: Runtime, spec: SetSpec) -> None:
+        super().__init__(runtime, spec)
+        self.type, self.arity = spec.type, spec.arity
+        self.recursive = False  # whether a rule derives its events from each other
+        self.fields = np.arange(FIELDS, FIELDS + spec.arity, dtype=np.int64)
         self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
         self.buckets = marked_buckets(0)
         self.used = 0
@@ -71,7 +74,6 @@ class Derived(Operator):
         self.loops: list[tuple[Links, Derive]] = []  # rules from this set into itself, over one join
         self.late = False  # whether events may be given only after their ends
         self.rederive: Rederive
-        super().__init__(circuit, (), View(table), "")
 
     def add(self, given: Array) -> Array:
         """Adds events (start, end, rank, arguments), each with one derivation; their rows."""
@@ -170,7 +172,7 @@ class Derived(Operator):
                     )
                     (target,) = self.add(given)
                     data = self.out.table.data
-                    self.circuit.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))
+                    self.runtime.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))
                     links.child.data[RIGHT, row] = target
                     links.move(row, int(target))
 
@@ -206,7 +208,7 @@ class Derived(Operator):
             return table.data[END, : table.n]
         found = np.full(table.n, FAR, np.int64)
         for links in self.supports:
-            child, body = links.child, self.circuit.maker(links.child).inputs[0].table
+            child, body = links.child, self.runtime.maker(links.child).inputs[0].table
             rows = child.standing()
             np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
         found[found == FAR] = -FAR  # its derivation is certain, and forgotten
@@ -217,7 +219,7 @@ class Derived(Operator):
         """Which events have a derivation that may still vanish."""
         mask = np.zeros(self.out.table.n, bool)
         for links in self.supports:
-            child, body = links.child, self.circuit.maker(links.child).inputs[0].table
+            child, body = links.child, self.runtime.maker(links.child).inputs[0].table
             rows = child.standing()
             rows = rows[body.data[END, child.data[LEFT, rows]] >= since[id(body)]]
             mask[child.data[RIGHT, rows]] = True
@@ -228,9 +230,9 @@ class Derived(Operator):
         table = self.out.table
         mask, limit = np.zeros(table.n, bool), FAR
         for links in self.supports:
-            child, head = links.child, self.circuit.maker(links.child)
+            child, head = links.child, self.runtime.maker(links.child)
             body = head.inputs[0].table
-            found = self.circuit.maker(body).may_change(horizon)
+            found = self.runtime.maker(body).may_change(horizon)
             if found is None:
                 delay = head.delay if isinstance(head, Derive) else 0  # such events go by when they are given
                 limit = min(limit, horizon.since[id(child)] + delay)
@@ -241,10 +243,10 @@ class Derived(Operator):
         return mask, limit - 1
 
     def event(self, row: int) -> Event:
-        table, decode = self.out.table, self.circuit.tables.dictionary.decode
+        table, decode = self.out.table, self.runtime.tables.dictionary.decode
         args = tuple(decode(int(c)) for c in table.data[table.codes, row])
         start, end = int(table.data[START, row]), int(table.data[END, row])
-        shown = args[: len(args) - self.circuit.plan.hidden]
+        shown = args[: len(args) - self.runtime.plan.hidden]
         return Event(self.type, args, start, end, content_id(self.type, shown, start, end))
 
     @property
@@ -262,7 +264,7 @@ class Derived(Operator):
         (chosen,), (link,) = self._first_supports(np.array([row]))
         if link < 0:
             return None
-        head = self.circuit.maker(self.supports[link].child)
+        head = self.runtime.maker(self.supports[link].child)
         assert isinstance(head, Derive)
         return head, int(chosen)
 
@@ -304,7 +306,7 @@ class Derived(Operator):
         parts = [part for some in self.kept_inputs.values() for part in some]
         return {
             **ragged((row, [at for _, at in some]) for row, some in self.kept_inputs.items()),
-            "place": np.fromiter((number[id(self.circuit.maker(table))] for table, _ in parts), np.int64),
+            "place": np.fromiter((number[id(self.runtime.maker(table))] for table, _ in parts), np.int64),
         }
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
@@ -321,30 +323,19 @@ class Derive(Operator):
     Its table says which row (left) derives which event (right).
     """
 
-    kind = "head"
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        body: View,
-        events: Derived,
-        rule: str,
-        args: tuple[Expr, ...],
-        covers: tuple[str, ...] = (),
-        since: Expr | Literal["END"] | None = None,
-        until: Expr | None = None,
-        delay: int = 0,
-    ) -> None:
-        self.events, self.args, self.covers, self.since = events, args, covers, since
-        self.until, self.delay = until, circuit.clock.length(delay) if delay else 0
-        events.late = events.late or bool(delay)
-        super().__init__(circuit, (body,), View(Table(0, circuit.tables)), rule)
-        events.supports.append(Links(events.out.table, self.out.table, RIGHT))
+    def __init__(self, runtime: Runtime, spec: DeriveSpec) -> None:
+        super().__init__(runtime, spec)
+        self.events = runtime.operator(spec.events, Derived)
+        self.args, self.covers, self.since = spec.args, spec.covers, spec.since
+        self.until, self.delay = spec.until, spec.delay
+        self.events.late = self.events.late or bool(spec.delay)
+        self.events.supports.append(Links(self.events.out.table, self.out.table, RIGHT))
+        body = self.inputs[0]
         self.plain = (
-            not covers
-            and since is None
-            and until is None
-            and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in args)
+            not spec.covers
+            and spec.since is None
+            and spec.until is None
+            and all(isinstance(a, Const) or (isinstance(a, Var) and a.name in body.vars) for a in spec.args)
         )
 
     def step(self) -> None:
@@ -383,7 +374,7 @@ class Derive(Operator):
 
     def _copied_row(self, row: int) -> Array | None:
         """The event of one row, see `copied`."""
-        view, context = self.inputs[0], self.circuit.context
+        view, context = self.inputs[0], self.runtime.context
         fields = view.table.data[:, row].tolist()
         given = [fields[START], fields[END], fields[RANK] + 1]
         for arg in self.args:
@@ -409,31 +400,32 @@ class Derive(Operator):
                 if (given[3 + i] == OPEN).any():
                     return None
             elif isinstance(arg, Const):
-                given[3 + i] = self.circuit.context.encode(arg.value)
+                given[3 + i] = self.runtime.context.encode(arg.value)
         return given
 
     def computed(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
-        self.circuit.context.name_events = self.name_events
+        context = self.runtime.context
+        context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
-        given, ok = events_of(self.circuit.context, frame, self.rule, self.args, self.covers, self.since, self.until)
+        given, ok = events_of(context, frame, self.rule, self.args, self.covers, self.since, self.until)
         return (rows, given) if ok.all() else (rows[ok], given[:, ok])
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
 
     def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
-        return self.circuit.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
+        return self.runtime.part_rows(self.inputs[0].table, self.out.table.data[LEFT, rows])
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        return self.circuit.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
+        return self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row]))
 
     def sources(self, rows: RowIds) -> Ways:
         left = self.out.table.data[LEFT, rows]
         return [(np.flatnonzero(left >= 0), [(self.inputs[0].table, left, None)])]
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
-        if self.circuit.maker(self.inputs[0].table).stays:
+        if self.runtime.maker(self.inputs[0].table).stays:
             table = self.out.table
             derived = keep[id(self.events.out.table)][table.data[RIGHT, : table.n]]
             keep[id(table)] |= derived & table.stands()
@@ -517,11 +509,9 @@ def starts(
 class Rederive(Operator):
     """Runs when a recursive component is quiet: what was taken back too eagerly is derived again."""
 
-    kind = "rederive"
-
-    def __init__(self, circuit: Circuit, events: list[Derived]) -> None:
-        self.events = events
-        super().__init__(circuit, (), View(Table(0, circuit.tables)), "")
+    def __init__(self, runtime: Runtime, spec: RederiveSpec) -> None:
+        super().__init__(runtime, spec)
+        self.events = [runtime.operator(events, Derived) for events in spec.sets]
 
     def step(self) -> None:
         for one in self.events:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from augury.algebra.nodes import Graph, Scan
+from augury.algebra.nodes import Scan
 from augury.algebra.sparql_algebra import TripleNeeds, needs, static_graphs
 from augury.algebra.sparql_parser import read_pattern
 from augury.algebra.terms import Var
@@ -16,20 +16,21 @@ from augury.core.arrays import Array, RowIds
 from augury.core.errors import DataError
 from augury.core.model import Iri
 from augury.engine.events import Events
-from augury.engine.operators.map import MapOperator
+from augury.engine.operators.map import EachRow
 from augury.graphs.dataset import NO_DATASET, GraphDataset
 from augury.graphs.graph_texts import EventTriples, ReadAhead, read
 from augury.graphs.match import EventGraph
 from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import Solving
 from augury.knowledge.static_triples import STATIC_TRIPLES
+from augury.planner.specs import GraphSpec
 from augury.queries.coded_terms import CodedTerms, coded_terms
 from augury.storage.column import Coded, Column, TextArray, some, values_of
-from augury.storage.frame import Frame, View
+from augury.storage.frame import Frame
 from augury.storage.unique import is_in, unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
 class GraphTexts:
@@ -50,24 +51,23 @@ class GraphTexts:
         return last[3]
 
 
-class Solve(MapOperator):
+class Solve(EachRow):
     """ΔG = the solutions of a graph pattern in Δevents, for all events of a step at once."""
 
-    kind = "graph"
     stays = True
 
-    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Graph) -> None:
-        self.node, self.pattern = node, read_pattern(node.pattern)
-        self.texts = circuit.graph_texts.setdefault(id(source.table), GraphTexts())
+    def __init__(self, runtime: Runtime, spec: GraphSpec) -> None:
+        super().__init__(runtime, spec)
+        self.node, self.pattern = spec.node, read_pattern(spec.node.pattern)
+        self.texts = runtime.graph_texts.setdefault(id(self.inputs[0].table), GraphTexts())
         self.texts.needs |= needs(self.pattern)
         inside = list(static_graphs(self.pattern))
         self.named = [name for name in inside if isinstance(name, Iri)]
         self.reads_graphs = bool(inside)
         self._known: tuple[CodedTerms, GraphDataset] | None = None
-        super().__init__(circuit, source, out, rule)
 
     def mapped(self, frame: Frame) -> Frame:
-        coded = coded_terms(self.circuit.tables.dictionary)
+        coded = coded_terms(self.runtime.tables.dictionary)
         triples = self.texts.triples(frame.left, coded, lambda: self._read(frame, coded))
         graph = EventGraph(triples, coded.terms)
         solutions = Solving(coded.terms, graph, self._dataset(), len(frame)).final(self.pattern)
@@ -81,7 +81,7 @@ class Solve(MapOperator):
         }
         if self.node.event is not None:
             names = [self._name(frame, number) for number in range(len(frame))]
-            ids = self.circuit.tables.dictionary.encode_all(names)
+            ids = self.runtime.tables.dictionary.encode_all(names)
             vars[self.node.event] = ids[solutions.event]
         return replace(rows, vars=vars)
 
@@ -119,9 +119,9 @@ class Solve(MapOperator):
         """The texts of events, in columns one behind the other."""
         codes = frame.vars.get(self.node.text)
         if codes is not None:
-            decode = self.circuit.tables.dictionary.decode
+            decode = self.runtime.tables.dictionary.decode
             return [[decode(code) for code in codes.tolist()]]
-        events, scan = self.circuit.maker(self.inputs[0].table), self.node.input
+        events, scan = self.runtime.maker(self.inputs[0].table), self.node.input
         assert isinstance(scan, Scan) and isinstance(events, Events)
         place = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
         return [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
@@ -130,13 +130,13 @@ class Solve(MapOperator):
         """The static graphs that the pattern may read, with all their triples."""
         if not self.reads_graphs:
             return NO_DATASET
-        coded = coded_terms(self.circuit.tables.dictionary)
+        coded = coded_terms(self.runtime.tables.dictionary)
         if self._known is None or self._known[0] is not coded:
             self._known = (coded, self._graphs(coded.terms))
         return self._known[1]
 
     def _graphs(self, terms: Terms) -> GraphDataset:
-        tables = [table for table in self.circuit.facts.tables if table.name == STATIC_TRIPLES]
+        tables = [table for table in self.runtime.facts.tables if table.name == STATIC_TRIPLES]
         columns = [[_numbers(table.columns[i], terms) for table in tables] for i in range(4)]
         graph, *triples = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns)
         visible = None if self.node.visible is None else terms.numbers(Iri(name) for name in self.node.visible)
@@ -148,8 +148,8 @@ class Solve(MapOperator):
         return GraphDataset.of(triples[0][rows], triples[1][rows], triples[2][rows], owner, terms)
 
     def _name(self, frame: Frame, number: int) -> str:
-        ((table, row),) = self.circuit.parts(self.inputs[0].table, int(frame.left[number]))
-        return self.circuit.event((table, row)).id
+        ((table, row),) = self.runtime.parts(self.inputs[0].table, int(frame.left[number]))
+        return self.runtime.event((table, row)).id
 
 
 def _numbers(column: Column, terms: Terms) -> Array:

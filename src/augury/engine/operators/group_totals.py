@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.aggregates import ORDER_FREE
-from augury.algebra.nodes import Collect, Holds, Total, condition_labels
-from augury.algebra.terms import Aggregate, Build, Expr, Var, is_pair, labels, variables
+from augury.algebra.aggregates import accumulates
+from augury.algebra.nodes import Collect, Holds, condition_labels
+from augury.algebra.terms import Build, Expr, is_pair, labels, variables
 from augury.core.arrays import Array, RowIds
-from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
+from augury.engine.operators.group_aggregates import code_of, group_aggregates
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
 from augury.storage.conditions import named
-from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame, View
 from augury.storage.grouping import Slices, in_groups
+from augury.storage.member_values import MemberValues
 from augury.storage.table import END, NONE, RANK, START, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 Bounds = Callable[[Array], tuple[Array, Array]]  # when windows begin and end, by their numbers
 Given = Mapping[Expr, MemberValues | None]  # what aggregates are given; None where that is not said column by column
-_SIMPLE = ("count", "sum", "avg", "min", "max")
 
 
 class Totals:
     """The aggregates of a collect over groups of members."""
 
-    def __init__(self, circuit: Circuit, collect: Collect, rule: str) -> None:
+    def __init__(self, circuit: Runtime, collect: Collect, rule: str) -> None:
         self.circuit, self.collect, self.rule = circuit, collect, rule
         self.seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
         self.labels = {label for total in collect.totals for a in total.aggregate.args for label in labels(a)}
         self.labels |= {label for c in collect.where for label in condition_labels(c)}
         # What is collected is put in the order of events only where that can be seen.
-        self.order_free = {total.aggregate.function for total in collect.totals} <= ORDER_FREE
+        functions = circuit.context.scalars.aggregates
+        self.order_free = all(functions[total.aggregate.function].order_free for total in collect.totals)
         self._given: tuple[Frame | None, Given] = (None, {})  # of the frame that is looked at
 
     def grouped(self, frame: Frame, keys: list[Array], same: Array, several: bool) -> tuple[Frame, Slices, Array]:
@@ -70,7 +70,7 @@ class Totals:
         found: dict[str, Array] = {}
         hard = np.zeros(len(groups), bool)
         for total in self.collect.totals:
-            found[total.name], unsure = aggregated(self.circuit.context, total.aggregate, groups, given)
+            found[total.name], unsure = group_aggregates(self.circuit.context, total.aggregate, groups, given)
             if unsure is not None:
                 hard |= unsure
         ok = np.ones(len(groups), bool)
@@ -103,11 +103,7 @@ class Totals:
         """What an argument is for each row; None where that is not said column by column."""
         context = self.circuit.context
         context.scalars.rule, context.name_events = self.rule, None
-        codes = context.codes(expr, frame)
-        if codes is not None:
-            return None if (codes == OPEN).any() else MemberValues(context, codes)
-        timely = context.vector(expr, frame)
-        return None if timely is None or timely[0] == "n" else MemberValues(context, timely[1], timely[0])
+        return MemberValues.compute(context, expr, frame)
 
     def _one_by_one(self, frame: Frame, members: range) -> dict[str, int] | None:
         """The totals of one group as codes; None where there are none, which is reported."""
@@ -146,11 +142,17 @@ class RowGroups:
 class WindowTotals(Totals):
     """Computes what a collect over windows by the clock gives."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect, rule: str, several: bool) -> None:
+    def __init__(self, circuit: Runtime, view: View, collect: Collect, rule: str, several: bool) -> None:
         super().__init__(circuit, collect, rule)
         self.view, self.window = view, collect.window or ""
         self.several = several or any(isinstance(c, Holds) for c in collect.where)
-        self.simple = not self.several and all(map(_is_simple, collect.totals))
+        own = [(a, labels(*a.args) | variables(*a.args)) for a in (total.aggregate for total in collect.totals)]
+        scalars = circuit.context.scalars
+        self.simple = not self.several and all(
+            accumulates(part, scalars.functions, scalars.aggregates, ordered=False)
+            and names <= {*view.vars, collect.label}
+            for part, names in own
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,12 +200,3 @@ class WindowTotals(Totals):
             named[self.collect.label] = (start, end)
         vars = {v: data[f, rows] for v, f in view.vars.items()}
         return Frame(start, end, rows, places, data[RANK, rows], vars, named)
-
-
-def _is_simple(total: Total) -> bool:
-    match total.aggregate:
-        case Aggregate(function="count", args=(), distinct=False):
-            return True
-        case Aggregate(function=function, args=(Var(),), distinct=False):
-            return function in _SIMPLE
-    return False

@@ -8,78 +8,60 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Node
 from augury.core.arrays import Array, RowData, RowIds
 from augury.core.bounds import FAR
 from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import BoundsFor
+from augury.planner.specs import GAP, JoinSpec
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe
 from augury.storage.table import END, NONE, RANK, START, Latest
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
     from augury.planner.implied_bounds import JoinBounds
 
 _SPAN = np.array([START, END, START, END], np.int64)  # from where partners are within reach
 _MANY = 4096  # rows that a step has made: from here on it is worth a look at how much memory all would take
-GAP = "#gap"  # the label of what lies between the two parts: from after the left one to before the right one
 
 
 class JoinOperator(Pairing):
     """Δ(L ⋈ R) = ΔL ⋈ R + L ⋈ ΔR: new left rows meet the right ones that were there, new right rows all left ones.
 
-    `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be; `shared` are the
-    variables that both sides may bind, of which `keys` are bound for sure and looked up.
+    `relation` has all temporal conditions as bounds, and how far back in a chain a partner can be. Keys are looked up;
+    `open` are shared variables that a side may leave unbound.
     """
 
-    kind = "join"
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        left: View,
-        right: View,
-        out: View,
-        rule: str,
-        *,
-        keys: tuple[str, ...],
-        shared: tuple[str, ...],
-        relation: JoinBounds,
-        where: tuple[Condition, ...],
-        gap: bool,
-        nodes: tuple[Node, Node],
-        bounds_for: BoundsFor | None = None,
-        absent: View | None = None,
-        absent_keys: tuple[str, ...] = (),
-    ) -> None:
-        self.nodes, self.absent, self.floor = nodes, absent, -1
-        self.bounds_for = bounds_for  # the relation where inputs last so long
-        self.keys, self.relation, self.where, self.gap = keys, relation, where, gap
-        self.open = tuple(v for v in shared if v not in keys)
-        super().__init__(circuit, (left, right) if absent is None else (left, right, absent), out, rule)
-        self.key_fields = tuple(np.array([view.vars[v] for v in keys], np.int64) for view in (left, right))
-        self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in keys)) for view in (left, right))
-        self.simple = not (where or gap or self.open)
+    def __init__(self, runtime: Runtime, spec: JoinSpec) -> None:
+        super().__init__(runtime, spec)
+        left, right, *absent = self.inputs
+        self.nodes, self.floor = (spec.node.left, spec.node.right), -1
+        self.bounds_for, self.relation = spec.bounds_for, spec.bounds
+        self.keys, self.open, self.where, self.gap = spec.keys, spec.open, spec.where, spec.gap
+        self.absent = absent[0] if absent else None
+        self.key_fields = tuple(np.array([view.vars[v] for v in self.keys], np.int64) for view in (left, right))
+        self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in self.keys)) for view in (left, right))
+        self.simple = not (self.where or self.gap or self.open)
         self.plan = self._plan() if self.simple else None
         self.latest = (Latest(left.table, END), Latest(right.table, END))
-        if absent is not None:
-            self.floor = right.table.add_field(code=False)
-            self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was taken back
-            self.absent_keys = absent_keys
-            self.absent_fields = np.array([right.vars[v] for v in absent_keys], np.int64)
-            self.absent_index = absent.table.index(tuple(absent.vars[v] for v in absent_keys))
-            allowed = np.array([(1, self.floor, 0, END, 0)], np.int64)
-            self.relation = replace(
-                relation, bounds=(np.concatenate([relation.bounds[0], allowed]), relation.bounds[1])
-            )
+        if self.absent is not None:
+            self._block(self.absent, right, spec.absent_keys)
+
+    def _block(self, absent: View, right: View, keys: tuple[str, ...]) -> None:
+        """Gives right rows a floor: the least end of left rows that nothing absent separates from them."""
+        self.floor = right.table.add_field(code=False)
+        self.floors: dict[int, list[int]] | None = None  # right rows by floor, once something absent was retracted
+        self.absent_keys = keys
+        self.absent_fields = np.array([right.vars[v] for v in keys], np.int64)
+        self.absent_index = absent.table.index(tuple(absent.vars[v] for v in keys))
+        allowed, bounds = np.array([(1, self.floor, 0, END, 0)], np.int64), self.relation.bounds
+        self.relation = replace(self.relation, bounds=(np.concatenate([bounds[0], allowed]), bounds[1]))
 
     def _plan(self) -> Array:
         """Where each field of a joined row comes from: (field, side, field there)."""
-        left, right, out = *self.inputs, self.out
+        (left, right), out = self.inputs[:2], self.out
         plan = [(at, 0, left.vars[v]) if v in left.vars else (at, 1, right.vars[v]) for v, at in out.vars.items()]
         for name, ends in out.labels.items():
             side, view = (0, left) if name in left.labels else (1, right)
@@ -113,7 +95,7 @@ class JoinOperator(Pairing):
 
     def _latest_starts(self, rows: RowIds, data: RowData, fields: Array) -> tuple[Array, int]:
         """The latest start of what is absent, has the key of a row, and ends before it starts; and how many it looked at."""
-        found, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.circuit.tables.dictionary
+        found, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.runtime.tables.dictionary
         index.extend()
         absent = index.table
         return found, latest_start(
@@ -138,7 +120,7 @@ class JoinOperator(Pairing):
         known = rights[rights < table.mark]
         if len(known):
             old = data[self.floor, known].tolist()
-            self.circuit.journal += [(table, self.floor, *one) for one in zip(known.tolist(), old, strict=True)]
+            self.runtime.journal += [(table, self.floor, *one) for one in zip(known.tolist(), old, strict=True)]
         data[self.floor, rights] = floors
         if self.floors is not None:
             for row, floor in zip(rights.tolist(), floors.tolist(), strict=True):
@@ -183,7 +165,7 @@ class JoinOperator(Pairing):
         for came, pairs in self.pairs(rows, side, limit):
             self.keep(pairs)
             if made.n - made.mark > _MANY:
-                foresee((made.n - made.mark) * (8 * made.width + 1), self.circuit.tables.share * came / len(rows))
+                foresee((made.n - made.mark) * (8 * made.width + 1), self.runtime.tables.share * came / len(rows))
 
     def within_reach(self, rows: RowIds, side: int, limit: int, relation: JoinBounds) -> Array:
         """The rows for which a row of the other side that came before `limit` ends late enough.
@@ -221,8 +203,8 @@ class JoinOperator(Pairing):
             out.table.added(count)
             return
         frame = self.frame(pairs[0], pairs[1])
-        self.circuit.context.name_events = self.name_events
-        store(self.circuit.context.select(self.where, frame, self.rule), out)
+        self.runtime.context.name_events = self.name_events
+        store(self.runtime.context.select(self.where, frame, self.rule), out)
 
     def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
         for side in (0, 1):
@@ -239,7 +221,7 @@ class JoinOperator(Pairing):
                 rows, last = rows[last >= now], last[last >= now]
             for row, until in zip(rows.tolist(), last.tolist(), strict=True):
                 binding = {v: int(table.data[f, row]) for v, f in view.vars.items()}
-                done = self.circuit.parts(table, row)
+                done = self.runtime.parts(table, row)
                 yield PartialMatch(done, self.nodes[1 - side], None if until >= FAR else until, binding)
 
     # How long a row waits for partners
@@ -247,10 +229,9 @@ class JoinOperator(Pairing):
     def reach(self, port: int, horizon: Horizon) -> int:
         """How far the end of a row lies from that of a partner at least, negative where it may be earlier."""
         back = int(self.relation.reach[1 - port][1])
-        bounds_for = self.bounds_for
-        if back > -FAR or bounds_for is None:
+        if back > -FAR:
             return back
-        return -horizon.learned(-back, lambda lengths: -int(bounds_for(lengths)[0].reach[1 - port][1]))
+        return -horizon.learned(-back, lambda lengths: -int(self.bounds_for(lengths).reach[1 - port][1]))
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         if port > 1:

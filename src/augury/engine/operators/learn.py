@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.plan import Predicate
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
-from augury.engine.operators.derive import Derived
 from augury.engine.saved import require
-from augury.storage.frame import View
+from augury.knowledge.timeline import Statement
+from augury.planner.specs import LearnSpec
 from augury.storage.table import END, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
 class Learn(Operator):
     """Tells knowledge of the events that make facts of a predicate (the first input) or end them (the second)."""
 
-    kind = "facts"
     linked = ()
 
-    def __init__(
-        self, circuit: Circuit, predicate: Predicate, sets: tuple[Derived, ...], ends: tuple[bool, ...]
-    ) -> None:
-        self.predicate, self.ends = predicate, ends
-        views = tuple(View(events.out.table) for events in sets)
-        super().__init__(circuit, views, View(Table(0, circuit.tables)), "")
+    def __init__(self, runtime: Runtime, spec: LearnSpec) -> None:
+        super().__init__(runtime, spec)
+        self.predicate, self.ends = spec.predicate, spec.ends
 
     def step(self) -> None:
         changed = [
@@ -48,12 +44,15 @@ class Learn(Operator):
         ends = np.repeat([self.ends[port] for port, _, _ in changed], count)
         come = np.repeat([come for _, _, come in changed], count)
         self.touched += len(times)
-        self.circuit.learned(self.circuit.knowledge.changes.make(self.predicate, columns, times, ends, come))
+        self.runtime.learned(self.runtime.knowledge.changes.make(self.predicate, columns, times, ends, come))
+
+    def said(self, statements: Iterable[Statement]) -> None:
+        """Facts were asserted or retracted from outside, which concerns what events make of others of their key."""
 
     def _codes(self, port: int, rows: RowIds, i: int) -> Array:
         """An argument of events, in the codes of knowledge."""
         table = self.inputs[port].table
-        return self.circuit.bridge.translated(table.data[table.codes[i], rows])
+        return self.runtime.bridge.translated(table.data[table.codes[i], rows])
 
     def parents(self) -> list[tuple[int, Table]]:
         return []

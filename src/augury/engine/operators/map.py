@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Holds, Unfold, Unless, walk_condition
-from augury.algebra.terms import Expr
+from augury.algebra.nodes import Condition, Holds, Unless, walk_condition
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
+from augury.planner.specs import UNTIL, PointSpec, ScanSpec, SelectSpec, UnfoldSpec, UntilSpec
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame, View, frame_of, store
 from augury.storage.table import END, FIELDS, LEFT, START
 from augury.storage.unique import unique_first_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
-
-UNTIL = "#until"  # the label of the time up to which `last n` collects; it reaches back without end
+    from augury.engine.runtime import Runtime
 
 
-class MapOperator(Operator):
-    """`p(t1, …, tn)`: occurrences of p whose arguments match; `P WHERE c`: those of P for which c holds.
+class EachRow(Operator):
+    """Rows of one input, each of which gives rows of its own (`mapped`)."""
 
-    `labels` are names for the occurrence itself; `longest` is a window on it; it starts later than `after`.
-    """
-
-    kind = "select"
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        source: View,
-        out: View,
-        rule: str,
-        *,
-        args: tuple[tuple[int, Expr], ...] = (),
-        labels: tuple[str, ...] = (),
-        longest: int | None = None,
-        where: tuple[Condition, ...] = (),
-        after: int | None = None,
-    ) -> None:
-        self.args, self.labels, self.longest, self.where, self.after = args, labels, longest, where, after
-        super().__init__(circuit, (source,), out, rule)
-        circuit.asks(self, where)
+    where: tuple[Condition, ...] = ()
 
     @property
     def asked_fields(self) -> tuple[int, ...]:
@@ -57,8 +36,8 @@ class MapOperator(Operator):
         """Facts that are seen at the end of the events of a row, before a window beside them ends: as long as there are events."""
         if self.asked_fields == (END,):
             return ()
-        circuit = self.circuit
-        return tuple(events.out for events in (*circuit.inputs.values(), *circuit.derived.values()))
+        runtime = self.runtime
+        return tuple(events.out for events in (*runtime.inputs.values(), *runtime.derived.values()))
 
     def step(self) -> None:
         if self.lost[0]:
@@ -67,7 +46,7 @@ class MapOperator(Operator):
             self.reselect(self.stale(0))
         rows = self.gains(0)
         if len(rows):
-            self.circuit.context.name_events = self.name_events
+            self.runtime.context.name_events = self.name_events
             store(self.mapped(frame_of(self.inputs[0], rows)), self.out)
 
     def reselect(self, rows: RowIds) -> None:
@@ -76,7 +55,7 @@ class MapOperator(Operator):
             return
         out, links = self.out.table, self.links[0]
         self.touched += len(rows)
-        self.circuit.context.name_events = self.name_events
+        self.runtime.context.name_events = self.name_events
         frame = self.mapped(frame_of(self.inputs[0], rows))
         before = links.standing(rows)
         fields = [START, END, LEFT, *range(FIELDS, out.width)]
@@ -99,45 +78,67 @@ class MapOperator(Operator):
         blank = np.zeros(len(frame), np.int64)
         return [found.get(at, blank) for at in range(FIELDS, self.out.table.width)]
 
+    @abstractmethod
     def mapped(self, frame: Frame) -> Frame:
-        context = self.circuit.context
-        if self.after is not None:
-            frame = frame.where(frame.start > self.after)
+        """What rows of the input give."""
+
+
+class MapOperator(EachRow):
+    """`P WHERE c`: the rows of P for which c holds, no longer than `longest`, with labels for the rows themselves."""
+
+    spec: SelectSpec
+
+    def __init__(self, runtime: Runtime, spec: SelectSpec) -> None:
+        super().__init__(runtime, spec)
+        self.labels, self.longest, self.where = spec.labels, spec.longest, spec.where
+        runtime.asks(self, spec.where)
+
+    def mapped(self, frame: Frame) -> Frame:
         if self.longest is not None:
             frame = frame.where(frame.end - frame.start <= self.longest)
-        if self.args:
-            data = self.inputs[0].table.data
-            columns = [data[field, frame.left] for field, _ in self.args]
-            frame = context.matched(tuple(expr for _, expr in self.args), columns, frame)
         for label in self.labels:
             frame.labels[label] = (frame.start, frame.end)
-        return context.select(self.where, frame, self.rule)
+        return self.runtime.context.select(self.where, frame, self.rule)
 
 
-class Unfolded(MapOperator):
-    """A row for each item of a list of lists."""
+class ScanOperator(MapOperator):
+    """`p(t1, …, tn)`: events of p that start after `after` and whose arguments match, for which conditions hold."""
 
-    kind = "unfold"
-
-    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, node: Unfold) -> None:
-        self.node = node
-        super().__init__(circuit, source, out, rule)
+    def __init__(self, runtime: Runtime, spec: ScanSpec) -> None:
+        super().__init__(runtime, spec)
+        source = spec.inputs[0].source
+        self.fields = [runtime.field(source, position) for position, _ in spec.args]
+        self.args, self.after = tuple(expr for _, expr in spec.args), spec.after
 
     def mapped(self, frame: Frame) -> Frame:
-        context = self.circuit.context
-        codes, ok = context.values(self.node.of, frame, self.rule)
+        if self.after is not None:
+            frame = frame.where(frame.start > self.after)
+        if self.args:
+            data = self.inputs[0].table.data
+            frame = self.runtime.context.matched(self.args, [data[field, frame.left] for field in self.fields], frame)
+        return super().mapped(frame)
+
+
+class Unfolded(EachRow):
+    """A row for each item of a list of lists."""
+
+    def __init__(self, runtime: Runtime, spec: UnfoldSpec) -> None:
+        super().__init__(runtime, spec)
+        self.of, self.binds = spec.of, spec.binds
+
+    def mapped(self, frame: Frame) -> Frame:
+        context = self.runtime.context
+        codes, ok = context.values(self.of, frame, self.rule)
         lists = [context.dictionary.decode(code) if fine else () for code, fine in zip(codes.tolist(), ok, strict=True)]
         items = [(row, item) for row, listed in enumerate(lists) if isinstance(listed, tuple) for item in listed]
         found = frame.take(np.array([row for row, _ in items], np.int64))
-        for place, name in enumerate(self.node.binds):
+        for place, name in enumerate(self.binds):
             found.vars[name] = context.dictionary.encode_all([item[place] for _, item in items])  # type: ignore[index]
         return found
 
 
 class UnionOperator(Operator):
     """`P1 OR P2`: the rows of both."""
-
-    kind = "or"
 
     def step(self) -> None:
         for port in (0, 1):
@@ -157,11 +158,9 @@ class UnionOperator(Operator):
 class Point(Operator):
     """`q`: the time point [q, q]."""
 
-    kind = "point"
-
-    def __init__(self, circuit: Circuit, out: View, at: int) -> None:
-        super().__init__(circuit, (), out, "")
-        out.table.append(np.array([[at], [at], [-1], [-1], [0]], np.int64))
+    def __init__(self, runtime: Runtime, spec: PointSpec) -> None:
+        super().__init__(runtime, spec)
+        self.out.table.append(np.array([[spec.time], [spec.time], [-1], [-1], [0]], np.int64))
 
     def step(self) -> None:
         pass
@@ -170,12 +169,12 @@ class Point(Operator):
         require(self.out.table.n <= 1, "rows where there is one")
 
 
-class Until(MapOperator):
+class Until(EachRow):
     """Adds the time up to which `last n` collects: the end of the labelled events and windows."""
 
-    def __init__(self, circuit: Circuit, source: View, out: View, rule: str, covers: tuple[str, ...]) -> None:
-        self.covers = covers
-        super().__init__(circuit, source, out, rule)
+    def __init__(self, runtime: Runtime, spec: UntilSpec) -> None:
+        super().__init__(runtime, spec)
+        self.covers = spec.covers
 
     def mapped(self, frame: Frame) -> Frame:
         _, end = frame.cover(self.covers)

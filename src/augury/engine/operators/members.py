@@ -17,24 +17,24 @@ from augury.storage.table import Table
 from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
-def occurrences(circuit: Circuit, table: Table, rows: RowIds) -> Array:
+def occurrences(runtime: Runtime, table: Table, rows: RowIds) -> Array:
     """A number for each row: rows that are made of the same events have the same one."""
-    return same_events(circuit, table, rows)
+    return same_events(runtime, table, rows)
 
 
-def each_once(circuit: Circuit, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:
+def each_once(runtime: Runtime, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:
     """Of members that are alike in their group, their occurrence and in what aggregates see, one."""
-    canonical = circuit.tables.dictionary.canonical
+    canonical = runtime.tables.dictionary.canonical
     values = [canonical(frame.vars[v]) for v in seen if v in frame.vars]
     order, first = in_groups([*keys, *values])
     return np.sort(order[first])
 
 
 def in_order_of_events(
-    circuit: Circuit, table: Table, rows: RowIds, frame: Frame, owner: RowIds, seen: Sequence[str]
+    runtime: Runtime, table: Table, rows: RowIds, frame: Frame, owner: RowIds, seen: Sequence[str]
 ) -> Array | None:
     """The order of members of groups, which stand one after the other; None where it is as they stand.
 
@@ -52,13 +52,13 @@ def in_order_of_events(
         return order
     tied = unique(order[np.r_[tie, tie + 1]])
     rank = np.zeros(len(rows), np.int64)
-    ordering = Ordering(row_ranks(circuit, table, rows[tied]))
+    ordering = Ordering(row_ranks(runtime, table, rows[tied]))
     columns = [frame.vars[v][tied] for v in seen if v in frame.vars]
-    rank[tied] = ordering.refine(_value_keys(circuit, columns)).ranks()
+    rank[tied] = ordering.refine(_value_keys(runtime, columns)).ranks()
     return np.lexsort((rank, start, end, owner))
 
 
-def _value_keys(circuit: Circuit, columns: list[Array]) -> Iterator[Callable[[Array], Array]]:
+def _value_keys(runtime: Runtime, columns: list[Array]) -> Iterator[Callable[[Array], Array]]:
     """Keys that order members of one occurrence by the values of variables, those that are left open aside.
 
     The bound variables of a member are a list of names and values. So one that leaves a variable open comes after the
@@ -70,7 +70,7 @@ def _value_keys(circuit: Circuit, columns: list[Array]) -> Iterator[Callable[[Ar
             codes = columns[i][rows]
             bound = codes != OPEN
             ranks = np.zeros(len(rows), np.int64)
-            ranks[bound] = unique_inverse(code_ranks(circuit.tables.dictionary, codes[bound]))[1]
+            ranks[bound] = unique_inverse(code_ranks(runtime.tables.dictionary, codes[bound]))[1]
             more = np.zeros(len(rows), bool)
             for later in columns[i + 1 :]:
                 more |= later[rows] != OPEN

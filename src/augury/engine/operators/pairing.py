@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.core.arrays import Array, Flags, RowIds
 from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator
+from augury.planner.specs import Spec
 from augury.storage.table import Index, Table
+
+if TYPE_CHECKING:
+    from augury.engine.runtime import Runtime
 
 _PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
 
@@ -18,8 +22,8 @@ _PORTION = 1 << 18  # pairs that are held at a time, where they need not be more
 class Pairing(Operator):
     """Has room for pairs of a row and a row of an index."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, runtime: Runtime, spec: Spec) -> None:
+        super().__init__(runtime, spec)
         self.room = np.empty((2, 64), np.int64)
 
     def portions(
@@ -29,7 +33,7 @@ class Pairing(Operator):
 
         `at` are the last arguments of the kernel that looks for them. What is yielded is written over by the next.
         """
-        first, dictionary = 0, self.circuit.tables.dictionary
+        first, dictionary = 0, self.runtime.tables.dictionary
         if len(rows):
             index.extend()
         while first < len(rows) and index.count:
@@ -39,7 +43,7 @@ class Pairing(Operator):
                 index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *at, self.room,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.tables.guard.paired(count)
+            self.runtime.tables.guard.paired(count)
             found = self.room[:, :count]
             if first < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)

@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.algebra.clock_windows import Line, Windows
-from augury.algebra.nodes import Collect, Rule
+from augury.algebra.nodes import Collect
 from augury.core.arrays import Array, Integers, Mask, RowIds, Times
-from augury.engine.operators.base import Operator, Part, Ways
+from augury.engine.operators.base import Clocked, Operator, Part, Ways
 from augury.engine.operators.group_totals import RowGroups, WindowTotals
 from augury.engine.operators.held import Held
 from augury.engine.operators.partial_totals import PartialTotals, Share
+from augury.planner.specs import PanesSpec
 from augury.storage.frame import View
 from augury.storage.grouping import spread
 from augury.storage.table import END, FIELDS, LEFT, RANK, RIGHT, START, Table
 from augury.storage.unique import unique, unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 _NONE = np.zeros(0, np.int64)
 _HOUR = 3_600_000_000
 
 
-class Panes(Operator):
+class Panes(Clocked):
     """For each window with something inside, and each group in it, a row with the totals.
 
     What is collected is put into *panes*: slices of the greatest length that divides windows and hops. A window is made
@@ -38,16 +39,13 @@ class Panes(Operator):
     pane is kept beside them.
     """
 
-    kind = "panes"
     altered = ("held_by",)
     linked = ()
 
-    def __init__(
-        self, circuit: Circuit, collected: View, out: View, rule: Rule, windows: Windows, several: bool
-    ) -> None:
-        self.collect: Collect = rule.collects[0]
-        self.label = self.collect.window
-        self.line = Line(windows, circuit.clock)
+    def __init__(self, runtime: Runtime, spec: PanesSpec) -> None:
+        self.collect: Collect = spec.collect
+        windows, self.label = spec.windows, spec.collect.window
+        self.line = Line(windows, runtime.clock)
         slice_ = math.gcd(windows.size, windows.hop)
         self.panes_line = self._panes_line(windows, slice_)
         self.per_window, self.per_hop = windows.size // slice_, windows.hop // slice_
@@ -56,14 +54,15 @@ class Panes(Operator):
         self.computed: dict[int, Array] = {}  # the rows that each window has given
         self.held_by = Held()  # of rows that were added up from panes nothing is said
         self.changed: dict[int, None] = {}  # windows that are to be computed
-        super().__init__(circuit, (collected,), out, rule.label)
-        self.totals = WindowTotals(circuit, collected, self.collect, rule.label, several)
+        super().__init__(runtime, spec)
+        (collected,) = self.inputs
+        self.totals = WindowTotals(runtime, collected, self.collect, spec.rule, spec.several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
-        self.adding = PartialTotals(circuit, collected, self.collect) if adds else None
+        self.adding = PartialTotals(runtime, collected, self.collect, self.totals) if adds else None
         self.partials: dict[int, Share] = {}
-        circuit.clocked.append(self)
-        circuit.asks(self, self.collect.where)
+        runtime.clocked.append(self)
+        runtime.asks(self, self.collect.where)
 
     def _panes_line(self, windows: Windows, size: int) -> Line:
         """Panes begin where windows do, also where those count from a Monday."""
@@ -90,7 +89,7 @@ class Panes(Operator):
         gained = self.gains(0)
         if len(gained):
             self.enter(gained, new=True)
-        now = self.circuit.now
+        now = self.runtime.now
         if now is not None and self.changed:
             due = sorted(n for n in self.changed if self.line.end(n) <= now)
             for number in due:
@@ -203,8 +202,6 @@ class Panes(Operator):
             standing = self.inputs[0].table.alive[rows].astype(bool)
             self.touched += int(standing.sum())
             found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
-            if found is None:
-                return None
             self.partials |= found
         panes = [p for p in panes if p in self.partials]
         if not panes:
@@ -294,7 +291,7 @@ class Panes(Operator):
         """What a row has collected; of one that was added up from panes, what lies in its window."""
         if self.held_by.knows(np.array([row]))[0]:
             return self.held_by.one(row)
-        data, view, dictionary = self.out.table.data, self.inputs[0], self.circuit.tables.dictionary
+        data, view, dictionary = self.out.table.data, self.inputs[0], self.runtime.tables.dictionary
         some = self.held(self.line.last_begun(int(data[START, row])))
         rows: RowIds = np.concatenate([_NONE, *some])
         rows = rows[view.table.alive[rows].astype(bool)]
@@ -317,7 +314,7 @@ class Panes(Operator):
     def parts(self, row: int) -> tuple[Part, ...]:
         found: dict[Part, None] = {}
         for member in self.members_of(row).tolist():
-            found.update(dict.fromkeys(self.circuit.parts(self.inputs[0].table, member)))
+            found.update(dict.fromkeys(self.runtime.parts(self.inputs[0].table, member)))
         return tuple(found)
 
     def sources(self, rows: RowIds) -> Ways:
@@ -358,7 +355,7 @@ class Panes(Operator):
         super().rebuild()
         self.held_by.cut(self.out.table.n)
         self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
-        table, out, now = self.inputs[0].table, self.out.table, self.circuit.now
+        table, out, now = self.inputs[0].table, self.out.table, self.runtime.now
         rows = table.standing()
         self.changed = {}
         if len(rows):

@@ -1,8 +1,4 @@
-"""Simple aggregates of panes, and of windows that are made of panes: each event is looked at once, however often it counts.
-
-Sums of floats are exact, because they are sums of whole numbers: x is hi / 2**20 + lo / 2**62. A float for which that is not
-so, being too large or having bits too small, is left to who adds up windows event by event.
-"""
+"""Aggregates of panes, and of windows that consist of panes: each event is looked at once, however often it counts."""
 
 from __future__ import annotations
 
@@ -12,74 +8,68 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Collect, Total
-from augury.algebra.terms import Var
-from augury.core.arrays import Array, Integers, RowIds, Times
-from augury.storage.dictionary import NULL, OPEN
-from augury.storage.frame import View
+from augury.algebra.nodes import Collect
+from augury.algebra.terms import Expr
+from augury.core.arrays import Array, Integers, Times
+from augury.engine.operators.group_totals import Totals
+from augury.storage.accumulator import Accumulator, Picks
+from augury.storage.frame import View, frame_of
 from augury.storage.grouping import ascending, in_groups, spread
 from augury.storage.table import RANK
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
-
-_HIGH, _LOW = 20, 42  # bits after the point, of the two parts of a float
-_MOST = 2**61
+    from augury.engine.runtime import Runtime
 
 
 @dataclass(frozen=True)
 class Partial:
-    """What some panes come to: for each group its values as codes, how many there are, and the parts of each total."""
+    """The states of some panes: for each group its values as codes, how many members it has, their sums and keys."""
 
     by: list[Array]
     counts: Integers
     rank: Array
-    parts: list[tuple[Array, ...]]
-    whole: tuple[bool, ...]
+    sums: Array
+    keys: Array
+
+    def part(self, lo: int, hi: int) -> Partial:
+        by = [column[lo:hi] for column in self.by]
+        return Partial(by, self.counts[lo:hi], self.rank[lo:hi], self.sums[:, lo:hi], self.keys[:, lo:hi])
 
 
-Share = tuple[Partial, int, int]  # what a pane comes to: the groups from here up to there
+Share = tuple[Partial, int, int]  # the state of a pane: the groups from here up to there
 
 
 class PartialTotals:
     """Adds up panes, and windows from panes."""
 
-    def __init__(self, circuit: Circuit, view: View, collect: Collect) -> None:
-        self.circuit, self.view, self.collect = circuit, view, collect
+    def __init__(self, circuit: Runtime, view: View, collect: Collect, totals: Totals) -> None:
+        self.circuit, self.view, self.collect, self.totals = circuit, view, collect, totals
+        self.states = Accumulator(circuit.context, [total.aggregate for total in collect.totals], fraction=True)
         self.touched = 0  # panes and windows that were looked at
 
-    def panes(self, rows: RowIds, pane: Array) -> dict[int, Share] | None:
-        """What each pane comes to; None where something in them is not a number that can be added exactly."""
+    def panes(self, rows: Array, pane: Array) -> dict[int, Share]:
+        """The state of each pane."""
         dictionary, data, view = self.circuit.tables.dictionary, self.view.table.data, self.view
         by = [data[view.vars[v], rows] for v in self.collect.by]
         order, first = in_groups([pane, *map(dictionary.canonical, by)])
         rows, pane = rows[order], pane[order]
-        counts = np.diff(np.r_[first, len(rows)])
-        parts, whole = list[tuple[Array, ...]](), list[bool]()
-        for total in self.collect.totals:
-            numbers = self.numbers(total, rows)
-            found = _parts(total.aggregate.function, numbers, bool(total.aggregate.args))
-            if found is None:
-                return None
-            whole.append(numbers is None or numbers.dtype.kind == "i")
-            reduce = {"min": np.minimum, "max": np.maximum}.get(total.aggregate.function, np.add)
-            parts.append(tuple(reduce.reduceat(column, first) for column in found))
-        at = [column[order][first] for column in by]
-        found_panes = Partial(at, counts, np.maximum.reduceat(data[RANK, rows], first), parts, tuple(whole))
+        frame = frame_of(view, rows)
+        if self.collect.label is not None:
+            frame.labels[self.collect.label] = (frame.start, frame.end)
+        columns = self.states.enter(len(rows), lambda expr: self.totals.values(expr, frame))
+        assert columns is not None
+        sums, keys = columns[: self.states.width], columns[self.states.width :]
+        partial = Partial(
+            [column[order][first] for column in by],
+            np.diff(np.r_[first, len(rows)]),
+            np.maximum.reduceat(data[RANK, rows], first),
+            np.add.reduceat(sums, first, axis=1),
+            np.maximum.reduceat(keys, first, axis=1),
+        )
         owner = pane[first]
         cuts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
         ends = [*cuts[1:].tolist(), len(first)]
-        return {n: (found_panes, lo, hi) for n, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), ends, strict=True)}
-
-    def numbers(self, total: Total, rows: RowIds) -> Array | None:
-        """What a total is made of: numbers, or where things are counted, whether each is one."""
-        match total.aggregate.args:
-            case (Var(name=name),):
-                codes, dictionary = self.view.table.data[self.view.vars[name], rows], self.circuit.tables.dictionary
-                if total.aggregate.function == "count":
-                    return None if (codes == OPEN).any() else (codes != NULL).astype(np.int64)
-                return dictionary.numeric(codes)
-        return None
+        return {n: (partial, lo, hi) for n, lo, hi in zip(owner[cuts].tolist(), cuts.tolist(), ends, strict=True)}
 
     def windows(
         self, shares: Sequence[Share], pane: Array, numbers: Array, first: Array, last: Array
@@ -87,10 +77,9 @@ class PartialTotals:
         """Windows from panes, which are in order: the window of each group, its columns as codes, and its rank.
 
         Each pane is looked at once, in however many windows it lies: sums are differences of sums from the beginning.
+        None where a window has values that do not add up exactly.
         """
         dictionary, partials = self.circuit.tables.dictionary, _side_by_side(shares)
-        if len({p.whole for p in partials}) != 1:
-            return None
         pane = np.repeat(pane, [hi - lo for _, lo, hi in shares])
         by = [np.concatenate([p.by[i] for p in partials]) for i in range(len(self.collect.by))]
         group = np.zeros(len(pane), np.int64)
@@ -101,20 +90,28 @@ class PartialTotals:
         at, begin, end = _spans(pane, group, first, last)
         self.touched += len(pane) + len(at)
         ranges = _Ranges(begin, end)
-
-        def total(columns: Sequence[Array], function: str) -> Array:
-            return ranges.of(np.concatenate(columns)[order], function)
-
-        many = total([p.counts for p in partials], "sum")
+        counts = ranges.sum(np.concatenate([p.counts for p in partials])[order])
+        sums = [ranges.sum(column[order]) for column in np.concatenate([p.sums for p in partials], axis=1)]
+        keys = [ranges.greatest(column[order]) for column in np.concatenate([p.keys for p in partials], axis=1)]
         columns = {v: column[order[begin]] for v, column in zip(self.collect.by, by, strict=True)}
-        for i, one in enumerate(self.collect.totals):
-            function, width = one.aggregate.function, range(len(partials[0].parts[i]))
-            parts = [total([p.parts[i][j] for p in partials], function) for j in width]
-            values = _value(function, parts, many, partials[0].whole[i])
-            if values is None:
+        state = np.array(sums, np.int64).reshape(-1, len(at))
+        picks = self._picks(counts, state, keys)
+        for total in self.collect.totals:
+            codes, sure = self.states.read(total.aggregate, counts, state, picks)
+            if not sure.all():
                 return None
-            columns[one.name] = dictionary.encode_column(values)
-        return numbers[at], columns, total([p.rank for p in partials], "max")
+            columns[total.name] = codes
+        return numbers[at], columns, ranges.greatest(np.concatenate([p.rank for p in partials])[order])
+
+    def _picks(self, counts: Array, sums: Array, keys: list[Array]) -> Picks:
+        """The values that keys stand for; where integers and floats are mixed, they are not sure."""
+
+        def picked(pick: str, value: Expr, by: Expr, states: Array) -> tuple[Array, Array]:
+            there, floats = (column[states] for column in self.states.numbers_of(by, counts, sums))
+            best = keys[self.states.orders[by, pick]][states]
+            return self.states.of_keys(pick, by, best, floats > 0), (floats == 0) | (floats == there)
+
+        return picked
 
 
 def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array, Array, Array]:
@@ -143,67 +140,26 @@ class _Ranges:
         self.begin, self.end = begin, end
         self.level = np.frexp((end - begin).astype(np.float64))[1] - 1  # of two ranges of 2^level that cover one
 
-    def of(self, column: Array, function: str) -> Array:
-        if function not in ("min", "max"):
-            sums = np.r_[0, np.cumsum(column)]
-            differences: Array = sums[self.end] - sums[self.begin]
-            return differences
-        reduce, found = np.minimum if function == "min" else np.maximum, np.empty(len(self.begin), column.dtype)
+    def sum(self, column: Array) -> Array:
+        sums = np.r_[0, np.cumsum(column)]
+        differences: Array = sums[self.end] - sums[self.begin]
+        return differences
+
+    def greatest(self, column: Array) -> Array:
+        found = np.empty(len(self.begin), column.dtype)
         for level in range(int(self.level.max(initial=0)) + 1):
             mine = np.flatnonzero(self.level == level)
-            found[mine] = reduce(column[self.begin[mine]], column[self.end[mine] - (1 << level)])
-            column = reduce(column[: -(1 << level)], column[1 << level :])
+            found[mine] = np.maximum(column[self.begin[mine]], column[self.end[mine] - (1 << level)])
+            column = np.maximum(column[: -(1 << level)], column[1 << level :])
         return found
 
 
 def _side_by_side(shares: Sequence[Share]) -> list[Partial]:
-    """What panes come to, those together that were computed together."""
+    """The states of panes, those together that were computed together."""
     runs: list[list[Any]] = []
     for partial, lo, hi in shares:
         if runs and runs[-1][0] is partial and runs[-1][2] == lo:
             runs[-1][2] = hi
         else:
             runs.append([partial, lo, hi])
-    return [_part(partial, slice(lo, hi)) for partial, lo, hi in runs]
-
-
-def _part(partial: Partial, some: slice) -> Partial:
-    parts = [tuple(column[some] for column in columns) for columns in partial.parts]
-    return Partial([c[some] for c in partial.by], partial.counts[some], partial.rank[some], parts, partial.whole)
-
-
-def _parts(function: str, numbers: Array | None, asked: bool) -> tuple[Array, ...] | None:
-    """The columns of which a total is made; None where it cannot be made so. A bare count is made of none."""
-    if not asked:
-        return ()
-    if numbers is None:
-        return None
-    if function in ("min", "max"):
-        return (numbers,)
-    if numbers.dtype.kind == "i":
-        return (numbers,) if float(np.abs(numbers).max()) < 2**31 else None
-    if function == "avg" or not float(np.abs(numbers).max()) < 2.0**20:
-        return None
-    scaled = numbers * 2.0**_HIGH
-    high = np.floor(scaled)
-    low = (scaled - high) * 2.0**_LOW
-    if (low != np.floor(low)).any():
-        return None
-    return high.astype(np.int64), low.astype(np.int64)
-
-
-def _value(function: str, parts: list[Array], counts: Integers, whole: bool) -> Array | None:
-    match function:
-        case "count":
-            return parts[0] if parts else counts
-        case "min" | "max":
-            return parts[0]
-    if int(counts.max()) >= 2**19:
-        return None  # sums of parts might not fit
-    if whole:
-        largest = float(np.abs(parts[0]).max())
-        if largest >= 2**53:
-            return None
-        return parts[0] if function == "sum" else parts[0] / counts + 0.0
-    exact = zip(parts[0].tolist(), parts[1].tolist(), strict=True)
-    return np.array([((high << _LOW) + low) / (1 << (_HIGH + _LOW)) for high, low in exact]) + 0.0
+    return [partial.part(lo, hi) for partial, lo, hi in runs]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra import nodes
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import CollectOperator
-from augury.engine.operators.range_totals import RangeTotals, adds_up
-from augury.storage.frame import View
+from augury.engine.operators.range_totals import RangeTotals
+from augury.planner.specs import RangedCollectSpec
 from augury.storage.table import END, LEFT, NONE, START
 from augury.storage.unique import unique_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
-
-
-_FEW = 32
+    from augury.engine.runtime import Runtime
 
 
 class RangedCollect(CollectOperator):
@@ -31,16 +27,10 @@ class RangedCollect(CollectOperator):
     exact is computed from its members.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.ranges = RangeTotals(self.circuit, self.collect, self.inputs[1], self.index, self.totals)
+    def __init__(self, runtime: Runtime, spec: RangedCollectSpec) -> None:
+        super().__init__(runtime, spec)
+        self.ranges = RangeTotals(self.runtime, self.collect, self.inputs[1], self.index, self.totals)
         self.behind = True  # whether running totals are to be made from the table
-
-    @classmethod
-    def suits(cls, circuit: Circuit, collect: nodes.Collect, rows: View) -> bool:
-        """Whether a row has one group, of all that lies in its window, and its totals add up. To list a few is cheaper."""
-        one_group = not collect.where and not collect.by and (collect.last is None or collect.last > _FEW)
-        return one_group and adds_up(collect, rows, circuit.plan.functions)
 
     def follow(self, lost: Array, gained: Array) -> None:
         before = self.ranges.touched

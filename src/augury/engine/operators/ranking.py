@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Rule
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
 from augury.core.arrays import Array, RowIds
@@ -14,13 +13,14 @@ from augury.core.bounds import TIME_LIMIT
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
-from augury.storage.frame import View, frame_of, store
+from augury.planner.specs import RankingSpec
+from augury.storage.frame import frame_of, store
 from augury.storage.grouping import in_groups
 from augury.storage.table import LEFT
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 _Key = tuple[int, ...]
 
@@ -33,9 +33,9 @@ class Ranking(Operator):
     number, just the rows that may be among them are looked at.
     """
 
-    kind = "top"
-
-    def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule) -> None:
+    def __init__(self, runtime: Runtime, spec: RankingSpec) -> None:
+        super().__init__(runtime, spec)
+        rule = spec.head
         assert rule.top is not None
         self.head, self.top = rule, rule.top
         self.tables: dict[_Key, list[Array]] = {}
@@ -45,7 +45,6 @@ class Ranking(Operator):
         plain = all(isinstance(a, Var | Const) for a in rule.args) and rule.since in (None, "END")
         self.few = plain and isinstance(self.top.by, Var) and self.top.count is not None
         self.counted: set[int] = set()  # rows whose failures, if any, have been reported
-        super().__init__(circuit, (rows,), out, rule.label)
 
     def step(self) -> None:
         touched: dict[_Key, None] = {}
@@ -66,7 +65,7 @@ class Ranking(Operator):
     def by_table(self, rows: RowIds) -> list[tuple[_Key, Array]]:
         """Rows by the table of the ranking that they belong to: their cover, and the values of `per`."""
         frame = frame_of(self.inputs[0], rows)
-        canonical = self.circuit.tables.dictionary.canonical
+        canonical = self.runtime.tables.dictionary.canonical
         keys = [*frame.cover(self.head.covers), *(canonical(frame.vars[v]) for v in self.top.per)]
         order, first = in_groups(keys)
         groups = np.split(order, first[1:])
@@ -127,7 +126,7 @@ class Ranking(Operator):
         if count >= len(rows):
             return rows
         assert isinstance(self.top.by, Var)
-        view, dictionary = self.inputs[0], self.circuit.tables.dictionary
+        view, dictionary = self.inputs[0], self.runtime.tables.dictionary
         numbers = dictionary.numeric(view.table.data[view.vars[self.top.by.name], rows])
         if numbers is None:
             return rows
@@ -138,7 +137,7 @@ class Ranking(Operator):
 
     def ordered(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
         """Rows in the order of the ranking, with what they are ordered by. What fails is reported when it comes, once."""
-        context, fresh = self.circuit.context, [] if self.few else [r for r in rows.tolist() if r not in self.counted]
+        context, fresh = self.runtime.context, [] if self.few else [r for r in rows.tolist() if r not in self.counted]
         self.counted.update(fresh)
         if self.few or len(fresh) == len(rows):
             return self.computed(rows)
@@ -152,7 +151,7 @@ class Ranking(Operator):
 
     def computed(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
         """Rows in the order of the ranking; without those for which that cannot be computed."""
-        context, decode = self.circuit.context, self.circuit.tables.dictionary.decode
+        context, decode = self.runtime.context, self.runtime.tables.dictionary.decode
         context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
         self.touched += len(rows)
@@ -176,13 +175,13 @@ class Ranking(Operator):
         return found
 
     def place_at(self, row: int, field: int) -> object:
-        return self.circuit.tables.dictionary.decode(int(self.out.table.data[field, row]))
+        return self.runtime.tables.dictionary.decode(int(self.out.table.data[field, row]))
 
     def give(self, rows: RowIds, places: list[int]) -> None:
         frame = frame_of(self.inputs[0], rows)
         frame.start, frame.end = frame.cover(self.head.covers)
         if self.top.place is not None:
-            frame.vars[self.top.place] = np.array([self.circuit.context.encode(p) for p in places], np.int64)
+            frame.vars[self.top.place] = np.array([self.runtime.context.encode(p) for p in places], np.int64)
         store(frame, self.out)
 
     # What it keeps

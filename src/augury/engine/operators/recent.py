@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from augury.core.arrays import Array, Mask, RowIds
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
 from augury.planner.implied_bounds import JoinBounds
+from augury.planner.specs import RecentSpec
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import Frame, store
 from augury.storage.ranks import code_ranks
 from augury.storage.table import END, LEFT, NONE, RIGHT, START
 from augury.storage.unique import is_in, unique
+
+if TYPE_CHECKING:
+    from augury.engine.runtime import Runtime
 
 _LOOKS = (2, 16, 256, -1)  # how many candidates a part looks at, while it has found none
 
@@ -25,10 +29,8 @@ class Recent(ChoosingJoin):
     Each later part looks back until it finds one. A part is decided when it comes, when its choice is taken back, and when an earlier candidate comes late.
     """
 
-    kind = "recent"
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, runtime: Runtime, spec: RecentSpec) -> None:
+        super().__init__(runtime, spec)
         bounds, reach = self.relation.bounds, self.relation.reach
         # An earlier part ends no later than the one that decides, a later one no earlier.
         self.earlier = JoinBounds(bounds, tuple(np.array([r[0], r[1], r[2], min(r[3], 0)]) for r in reach))  # type: ignore[arg-type]
@@ -125,8 +127,8 @@ class Recent(ChoosingJoin):
             np.minimum.at(floor := np.full(len(rows), 2**62), np.searchsorted(rows, mine), ends)
             bound = np.where(counts >= most, floor, bound)
         keep = self.later(lefts, rights) == side
-        self.circuit.context.name_events = self.name_events
-        frame = self.circuit.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
+        self.runtime.context.name_events = self.name_events
+        frame = self.runtime.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
         at = np.searchsorted(rows, frame.left if side == 0 else frame.right)
         end = other.data[END, frame.right if side == 0 else frame.left]
         best = np.full(len(rows), -(2**62))
@@ -159,7 +161,7 @@ class Recent(ChoosingJoin):
         table = self.inputs[1 - side].table
         # Of equal ones the first row: the last of them in descending order.
         order = np.lexsort(
-            (-o, row_ranks(self.circuit, table, o), table.data[START, o], self._by_ranks(1 - side, o), m)
+            (-o, row_ranks(self.runtime, table, o), table.data[START, o], self._by_ranks(1 - side, o), m)
         )
         last = np.r_[m[order][1:] != m[order][:-1], True]
         chosen = o[order][last][np.searchsorted(m[order][last], m)]
@@ -174,7 +176,7 @@ class Recent(ChoosingJoin):
         if field is None:
             return np.zeros(len(rows), np.int64)
         codes = view.table.data[field, rows]
-        return code_ranks(self.circuit.tables.dictionary, np.where(codes == OPEN, NULL, codes))
+        return code_ranks(self.runtime.tables.dictionary, np.where(codes == OPEN, NULL, codes))
 
 
 def _unsorted(order: Array, mask: Mask) -> Array:

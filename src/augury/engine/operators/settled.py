@@ -1,4 +1,4 @@
-"""What is known only once the clock has come to the end of it."""
+"""Emits a row when the clock passes its end."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.engine.operators.map import MapOperator
-from augury.storage.frame import View, frame_of, store
+from augury.engine.operators.base import Clocked
+from augury.engine.operators.map import EachRow
+from augury.planner.specs import SettledSpec
+from augury.storage.frame import Frame, frame_of, store
 from augury.storage.table import END
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
-class Settled(MapOperator):
+class Settled(EachRow, Clocked):
     """The rows that the clock has reached: what must stay away up to their ends has stayed away.
 
     An event that ends before that, as the answer of a query with an absence at its end, is there no sooner.
     """
 
-    kind = "settled"
-
-    def __init__(self, circuit: Circuit, source: View, out: View, rule: str) -> None:
+    def __init__(self, runtime: Runtime, spec: SettledSpec) -> None:
         self.ahead: list[tuple[int, int]] = []  # the end of each row that is still ahead of the clock, and the row
-        super().__init__(circuit, source, out, rule)
-        circuit.clocked.append(self)
+        super().__init__(runtime, spec)
+        runtime.clocked.append(self)
 
     def tick(self, now: int) -> None:
         if self.ahead and self.ahead[0][0] <= now:
@@ -39,7 +39,7 @@ class Settled(MapOperator):
 
     def step(self) -> None:
         self.drop_children(0)
-        table, now, known = self.inputs[0].table, self.circuit.now, list[int]()
+        table, now, known = self.inputs[0].table, self.runtime.now, list[int]()
         for row in self.gains(0).tolist():
             heapq.heappush(self.ahead, (int(table.data[END, row]), row))
         while self.ahead and now is not None and self.ahead[0][0] <= now:
@@ -47,11 +47,14 @@ class Settled(MapOperator):
             if table.alive[row]:
                 known.append(row)
         if known:
-            store(self.mapped(frame_of(self.inputs[0], np.array(sorted(known), np.int64))), self.out)
+            store(frame_of(self.inputs[0], np.array(sorted(known), np.int64)), self.out)
+
+    def mapped(self, frame: Frame) -> Frame:
+        return frame
 
     def rebuild(self) -> None:
         super().rebuild()
-        table, now = self.inputs[0].table, self.circuit.now
+        table, now = self.inputs[0].table, self.runtime.now
         later = table.stands()
         if now is not None:
             later &= table.data[END, : table.n] > now

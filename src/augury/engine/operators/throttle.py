@@ -9,28 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import Rule
-from augury.algebra.terms import Var
 from augury.core.arrays import Array, RowIds
-from augury.core.bounds import FAR
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser
 from augury.engine.operators.derive import events_of
-from augury.storage.frame import View, frame_of, store
+from augury.planner.specs import EventRowsSpec, ThrottleSpec
+from augury.storage.frame import frame_of, store
 from augury.storage.table import END, LEFT, START
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 _Codes = tuple[int, ...]
 _MANY = 8  # so many new events of a key are sorted in; fewer are inserted
-
-
-def event_args(rule: Rule) -> tuple[Var, ...]:
-    """The variables that hold the arguments of the events that rows make."""
-    return tuple(Var(f"#{i}") for i in range(len(rule.args)))
 
 
 class EventRows(Operator):
@@ -38,20 +31,18 @@ class EventRows(Operator):
 
     kind = "events"
 
-    def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule, covers: tuple[str, ...]) -> None:
-        self.head, self.covers = rule, covers
-        super().__init__(circuit, (rows,), out, rule.label)
+    spec: EventRowsSpec
 
     def step(self) -> None:
         self.drop_children(0)
         rows = self.gains(0)
         if not len(rows):
             return
-        context, frame = self.circuit.context, frame_of(self.inputs[0], rows)
+        context, frame, spec = self.runtime.context, frame_of(self.inputs[0], rows), self.spec
         context.name_events = self.name_events
-        events, ok = events_of(context, frame, self.rule, self.head.args, self.covers, self.head.since)
+        events, ok = events_of(context, frame, self.rule, spec.args, spec.covers, spec.since)
         frame.start, frame.end = events[0], events[1]
-        frame.vars |= {arg.name: events[3 + i] for i, arg in enumerate(event_args(self.head))}
+        frame.vars |= {name: events[3 + i] for i, name in enumerate(spec.names)}
         store(frame.where(ok), self.out)
 
 
@@ -129,15 +120,13 @@ class Throttle(Chooser):
 
     kind = "at most"
 
-    def __init__(self, circuit: Circuit, rows: View, out: View, rule: Rule) -> None:
-        assert rule.at_most is not None
-        self.count, every = rule.at_most.count, rule.at_most.every
-        point = circuit.clock.tick if circuit.clock.kind == "logical" else 1
-        self.every = None if every is None else min(-(-every // point), FAR)
-        self.args = [rows.vars[arg.name] for arg in event_args(rule)]
-        self.per = [rows.vars[v] for v in rule.at_most.per]
+    def __init__(self, runtime: Runtime, spec: ThrottleSpec) -> None:
+        self.count, self.every = spec.count, spec.every
+        fields = spec.inputs[0].vars
+        self.args = [fields[name] for name in spec.args]
+        self.per = [fields[name] for name in spec.per]
         self.clear()
-        super().__init__(circuit, (rows,), out, rule.label)
+        super().__init__(runtime, spec)
 
     def clear(self) -> None:
         self.events: dict[_Codes, _ThrottledEvent] = {}  # by content
@@ -166,7 +155,7 @@ class Throttle(Chooser):
 
     def contents(self, rows: RowIds) -> Iterator[tuple[int, _Codes, _Codes]]:
         """Rows with the event that each makes, equal ones alike, and with their keys."""
-        data, canonical = self.inputs[0].table.data, self.circuit.tables.dictionary.canonical
+        data, canonical = self.inputs[0].table.data, self.runtime.tables.dictionary.canonical
 
         def codes(fields: list[int]) -> Iterable[_Codes]:
             columns = [canonical(data[field, rows]).tolist() for field in fields]
@@ -188,7 +177,7 @@ class Throttle(Chooser):
 
     def values(self, fields: list[int], row: int) -> OrderKey:
         """Values of a row, in term order."""
-        decode, data = self.circuit.tables.dictionary.decode, self.inputs[0].table.data
+        decode, data = self.runtime.tables.dictionary.decode, self.inputs[0].table.data
         return tuple(order_key(decode(int(data[field, row]))) for field in fields)
 
     def group_of(self, event: _ThrottledEvent) -> _KeyedEvents | None:

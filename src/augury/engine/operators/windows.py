@@ -10,40 +10,28 @@ import numpy as np
 from augury.core.arrays import Array, Flags, Mask, RowIds
 from augury.core.bounds import FAR
 from augury.engine.operators.pairing import Pairing
-from augury.planner.implied_bounds import Back
+from augury.planner.specs import WindowedSpec
 from augury.storage.frame import Frame, View
 from augury.storage.kernels.pairs import probe
 from augury.storage.table import END, LEFT, RANK, START, Index, Table
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 
 class Windowed(Pairing):
     """Looks at what lies in a window of each row: the first input has the rows, the second what is looked for.
 
-    `window` is the label of the window, `keys` are the variables that both sides bind for sure, `shared` all that both
-    may bind; `back` says how far before the end of a row its window begins, where inputs last so long.
+    `window` is the label of the window; both sides bind the `keys` for sure, and may bind the `open` variables.
     """
 
     linked = (LEFT,)
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        rows: View,
-        found: View,
-        out: View,
-        rule: str,
-        window: str,
-        keys: tuple[str, ...],
-        shared: tuple[str, ...],
-        back: Back | None,
-    ) -> None:
-        self.window, self.keys, self.open = window, keys, tuple(v for v in shared if v not in keys)
-        self.back_for, self.back = back, FAR if back is None else back(circuit.lengths)
-        super().__init__(circuit, (rows, found), out, rule)
+    def __init__(self, runtime: Runtime, spec: WindowedSpec) -> None:
+        super().__init__(runtime, spec)
+        self.window, self.keys, self.open = spec.window, spec.keys, spec.open
+        self.back_for, self.back = spec.look_back, spec.back
 
     def within(
         self, rows: RowIds, mine: View, fields: Array, index: Index, low: int, high: int, slack: int, limit: int,
@@ -72,7 +60,7 @@ class Windowed(Pairing):
             if name in names:
                 x = one[f, rows]
                 if name in self.open and name in both:
-                    agreed, x = self.circuit.tables.dictionary.agree(x, both[name])
+                    agreed, x = self.runtime.tables.dictionary.agree(x, both[name])
                     mask &= agreed
                 both[name] = x
         named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in names}

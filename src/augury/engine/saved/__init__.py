@@ -5,14 +5,14 @@ It is written as a few long columns, whatever its shape (`writing.py`), between 
 everything (`envelope.py`). `forms.py` says how the values and facts of the language are made of plain things.
 """
 
+from augury.engine.saved.corrupt import CorruptSnapshot, not_whole, require
 from augury.engine.saved.envelope import SnapshotHeader, packed, pieces, unpacked
 from augury.engine.saved.references import check_numbers, is_array, ragged, unragged
 from augury.engine.saved.saving import read_file, write_file
-from augury.engine.saved.unsound import Unsound, not_whole, require
 
 __all__ = [
+    "CorruptSnapshot",
     "SnapshotHeader",
-    "Unsound",
     "check_numbers",
     "is_array",
     "not_whole",

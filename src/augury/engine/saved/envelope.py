@@ -28,8 +28,8 @@ import numpy as np
 
 from augury.core.arrays import Array
 from augury.core.errors import RunError
+from augury.engine.saved.corrupt import CorruptSnapshot, not_whole, other_version, require
 from augury.engine.saved.reading import SnapshotReader
-from augury.engine.saved.unsound import Unsound, not_whole, other_version, require
 from augury.engine.saved.writing import DTYPES, Writer
 
 MAGIC = b"\x89augury\n"
@@ -92,7 +92,7 @@ def unpacked(kind: str, data: Any) -> tuple[SnapshotHeader, Any]:
         reader = SnapshotReader(parts)
         state = reader.value(described["state"])
         require(reader.done, "it has parts that nothing asks for")
-    except Unsound as error:
+    except CorruptSnapshot as error:
         raise not_whole(str(error)) from None
     except MemoryError:
         raise
@@ -127,7 +127,7 @@ def _opened(kind: str, data: Any) -> tuple[dict[str, Any], list[Array]]:
         )
         require(described["kind"] == kind, f"it is a {str(described['kind'])[:40]}, not a {kind}")
         return described, _parts(described["parts"], body[size:])
-    except Unsound as error:
+    except CorruptSnapshot as error:
         raise not_whole(str(error)) from None
     except (ValueError, RecursionError, TypeError):
         raise not_whole("its head cannot be read") from None

@@ -11,7 +11,7 @@ import numpy as np
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.model import MAX_INT, MIN_INT, Event, Fact, Iri, Revocation, Term
 from augury.core.time_units import TIME_UNITS
-from augury.engine.saved.unsound import require
+from augury.engine.saved.corrupt import require
 from augury.knowledge.fact_table import FactTable
 from augury.knowledge.facts import Facts
 from augury.knowledge.timeline import Statement, StatementTable

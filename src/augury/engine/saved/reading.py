@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from augury.core.arrays import Array
+from augury.engine.saved.corrupt import CorruptSnapshot, require
 from augury.engine.saved.forms import FORM_NAMED, Form, are_values, coded
-from augury.engine.saved.unsound import Unsound, require
 from augury.engine.saved.writing import DTYPES
 
 _NAMED = {name: dtype for dtype, name in DTYPES.items()}
@@ -119,7 +119,7 @@ class SnapshotReader:
                 return [make(state) for state in self.many(states)]
             case "M", [_, *_]:
                 return self._mixed(rest)
-        raise Unsound("a list of an unknown kind")
+        raise CorruptSnapshot("a list of an unknown kind")
 
     def _texts(self) -> list[Any]:
         lengths = self._whole()

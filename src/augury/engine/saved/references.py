@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.core.arrays import Array, Integers
-from augury.engine.saved.unsound import require
+from augury.engine.saved.corrupt import require
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:

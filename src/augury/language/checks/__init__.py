@@ -9,12 +9,22 @@ from augury.core.errors import Findings
 from augury.language.checks.arity import check_arity
 from augury.language.checks.cycles import check_cycles
 from augury.language.checks.inference import check_types
+from augury.language.checks.latest import check_latest
 from augury.language.checks.scope import check_scope
 from augury.language.checks.slips import check_slips
 from augury.language.checks.static import check_static
 from augury.language.checks.times import check_times
 
-CHECKS = (check_arity, check_scope, check_static, check_cycles, check_times, check_types, check_slips)
+CHECKS = (
+    check_arity,
+    check_scope,
+    check_static,
+    check_latest,
+    check_cycles,
+    check_times,
+    check_types,
+    check_slips,
+)
 
 
 def check(plan: Plan, findings: Findings) -> None:

@@ -32,7 +32,7 @@ def check_arity(plan: Plan, findings: Findings) -> None:
 
 def head_of(rule: Span) -> Span:
     """The head of a rule or clause, without its label."""
-    return rule.part(r"^(?:rule\s+\w+\s*:\s*)?(?:fact\s+(?:not\s+)?)?(?P<it>.*?)\s*(?:<-|←|:-|$)")
+    return rule.part(r"^(?:rule\s+\w+\s*:\s*)?(?:fact\s+(?:(?:not|latest)\s+(?!<-|←))?)?(?P<it>.*?)\s*(?:<-|←|:-|$)")
 
 
 def scans(rule: Rule) -> list[Scan]:

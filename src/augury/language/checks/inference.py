@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from augury.algebra.nodes import (
+    ANY_VALUE,
     Clause,
     Compare,
     Condition,
@@ -130,6 +131,8 @@ class _Types:
         if rule.since is not None and rule.since != "END":
             self._since(rule.since, scope)
         for i, arg in enumerate(rule.args):
+            if isinstance(arg, Const) and arg.value == ANY_VALUE:
+                continue
             what, name = ("static", rule.makes) if rule.makes else ("event", rule.type)
             self._column(what, name, len(rule.args), i, arg, scope, computed=True)
 

@@ -12,6 +12,7 @@ from augury.core.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import CollectDraft, CollectReader, aggregates_in, used_plainly
 from augury.language.rules.expressions import ExpressionReader
+from augury.language.rules.latest_keys import key_positions, with_any_value
 from augury.language.rules.named_arguments import by_place
 from augury.language.rules.patterns import PatternReader, read_policy
 from augury.language.rules.read_runs import RunReader
@@ -99,8 +100,9 @@ class EventRuleReader:
             (args, values), node = self._head_of_run(run, args, others, node, bool(body.collects))
             by = None if by is None else values.pop(0)
             since = values.pop(0) if values else since
+        latest, at_most = key_positions(statement, args, self.findings), self._at_most(reader)
         rule = n.Rule(
-            label, type, args, node, covers, (), statement.span, of, (), self._top(by), self._at_most(reader), since
+            label, type, args, node, covers, (), statement.span, of, (), self._top(by), at_most, since, latest=latest
         )
         return rule if groups is None else self._grouped(rule, groups)
 
@@ -109,6 +111,8 @@ class EventRuleReader:
         makes_facts = self.statement.makes != "event"
         declared = self.symbols.static.get(name) if makes_facts else self.symbols.events.get(name)
         args = by_place(name, args, declared, self.findings, in_head=True)
+        if self.statement.makes == "no fact" and name in self.symbols.latest:
+            args = tuple(map(with_any_value, args))
         types = [a.type for a in declared.attributes] if declared else []
         types += ["any"] * len(args)
         return tuple(reader.head_argument(a, t) for a, t in zip(args, types, strict=False))

@@ -85,6 +85,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         label: Token | None,
         fact: Token | None,
         head: s.Node,
+        key: tuple[Var, ...] | None,
         since: s.Node | Token | None,
         body: tuple[s.Node, ...],
         per: tuple[Var, ...] | None,
@@ -94,12 +95,12 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         top: s.TopClause | None,
         at_most: s.AtMostClause | None,
     ) -> s.RuleStatement:
-        makes: s.Makes = "event" if fact is None else "fact" if fact.type == "FACT" else "no fact"
+        makes: s.Makes = "event" if fact is None else _MAKES[fact.type]
         name = _label(label) if label else None
         choice = self._choice(per, which, skip, self._span(meta))
         start: s.Node | Literal["END"] | None = "END" if isinstance(since, Token) else since
         span = self._span(meta)
-        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, at_most, span=span)
+        return s.RuleStatement(head, regroup(body), name, policy, makes, choice, start, top, at_most, key, span=span)
 
     def top(
         self,
@@ -381,6 +382,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         return Const(float(token), self._token(token))
 
 
+_MAKES: dict[str, s.Makes] = {"FACT": "fact", "LATEST": "latest", "NO_FACT": "no fact"}
 _COMPARISONS = {
     "=": "=", "==": "=", "is": "=", "!=": "!=", "\\=": "!=", "≠": "!=", "<": "<", "<=": "<=", "=<": "<=", "≤": "<=",
     ">": ">", ">=": ">=", "≥": ">=",

@@ -67,10 +67,13 @@ class Printer:
                 tails += [self._top(statement.top)] if statement.top else []
                 tails += [self._at_most(statement.at_most)] if statement.at_most else []
                 tail = " ".join(tails)
-                word = {"event": "", "fact": "fact ", "no fact": "fact not "}[statement.makes]
+                word = {"event": "", "fact": "fact ", "latest": "fact latest ", "no fact": "fact not "}[statement.makes]
+                key = "" if statement.key is None else f" PER ({', '.join(v.name for v in statement.key)})"
                 since = statement.since
                 start = "" if since is None else " SINCE END" if since == "END" else f" SINCE {self.node(since, _SUM)}"
-                return self._rule(statement.label, statement.head, f"{start} <-".strip(), statement.body, tail, word)
+                return self._rule(
+                    statement.label, statement.head, f"{key}{start} <-".strip(), statement.body, tail, word
+                )
             case s.StaticRule():
                 if not statement.body:
                     return self._labelled(statement.label, self.node(statement.head))

@@ -31,6 +31,7 @@ class Symbols:
     clauses: dict[str, Span] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
     made: dict[str, Span] = field(default_factory=dict)  # facts that rules make of events
+    latest: dict[str, Span] = field(default_factory=dict)  # of these, the ones with one fact a key
     queries: dict[str, Query] = field(default_factory=dict)
     functors: set[str] = field(default_factory=set)
     prefixes: dict[str, str] = field(default_factory=dict)
@@ -82,8 +83,12 @@ def collect_symbols(
                 _declare(statement, symbols.static, symbols)
             case s.FunctionDecl():
                 _declare_function(statement, symbols)
-            case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name), makes="fact" | "no fact"):
+            case s.RuleStatement(
+                head=s.CallTerm(name=name) | s.BareName(text=name), makes="fact" | "latest" | "no fact" as makes
+            ):
                 symbols.made.setdefault(name, statement.head.span)
+                if makes == "latest":
+                    symbols.latest.setdefault(name, statement.head.span)
             case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name)):
                 symbols.heads.setdefault(name, statement.head.span)
             case s.StaticRule(head=s.CallTerm(name=name) | s.BareName(text=name)):

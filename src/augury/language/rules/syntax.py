@@ -317,7 +317,7 @@ class OutputDecl(_Statement):
     names: tuple[BareName, ...]
 
 
-Makes: TypeAlias = Literal["event", "fact", "no fact"]
+Makes: TypeAlias = Literal["event", "fact", "latest", "no fact"]
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,11 @@ class AtMostClause:
 
 @dataclass(frozen=True)
 class RuleStatement(_Statement):
-    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e AT MOST 1.`; `SINCE END` is END. `fact head <- …` makes facts, `fact not head <- …` ends them."""
+    """`rule label: head SINCE t <- literal, literal POLICY p TOP 3 BY e AT MOST 1.`; `SINCE END` is END.
+
+    `fact head <- …` makes facts, `fact not head <- …` ends them. `fact latest head PER (K) <- …` makes a fact and ends the
+    others with the same `key`, which is None where PER is missing.
+    """
 
     head: Node
     body: tuple[Node, ...]
@@ -369,6 +373,7 @@ class RuleStatement(_Statement):
     since: Node | Literal["END"] | None = None
     top: TopClause | None = None
     at_most: AtMostClause | None = None
+    key: tuple[Var, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.fields import END, LEFT, RANK, RIGHT, START
 from augury.core.jit import Kernel, helper
-from augury.storage.fields import END, LEFT, RANK, RIGHT, START
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
 from augury.storage.kernels.index import CALL, LAST_FOUND, TAIL, seek, unlink
 

@@ -7,8 +7,8 @@ offset is a multiple of that, so that the nodes of all trees over positions can 
 from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
+from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
-from augury.storage.fields import END, START
 from augury.storage.kernels.hashing import group_of
 
 MAKES_NO_ARRAYS = True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.fields import END, RANK, START
 from augury.core.jit import Kernel, helper
-from augury.storage.fields import END, RANK, START
 from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED, canonical, mixed, same_key
 
 MAKES_NO_ARRAYS = True

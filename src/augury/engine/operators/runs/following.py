@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Run, RunResult, condition_labels
+from augury.algebra.nodes import RunResult, condition_labels
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.terms import Aggregate, Prev
 from augury.core.arrays import Array, RowIds, Times
@@ -16,14 +16,16 @@ from augury.core.errors import RunError
 from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.carried import Carried, kept_along
 from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
 from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.moves import Move, Moves, left_out
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
+from augury.engine.operators.runs.running_aggregates import RunningAggregates, kept_along
 from augury.engine.operators.runs.seeking import Seeking
-from augury.engine.operators.runs.sight import Members, Question, Sight, once
+from augury.engine.operators.runs.sight import Members, Sight, once
+from augury.planner.run_moves import Move, left_out
+from augury.planner.run_questions import Question
+from augury.planner.specs import RunSpec
 from augury.storage.dictionary import NULL
 from augury.storage.frame import Frame, View
 from augury.storage.grouping import Slices
@@ -31,8 +33,8 @@ from augury.storage.table import END, NONE, START, grown
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 PORTION = 1 << 16
 _MOST = 60  # moves are bits of a number
@@ -47,12 +49,11 @@ class MomentEdges(Operator):
 
     linked = ()
 
-    def __init__(
-        self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
-    ) -> None:
-        self.run, self.moments, self.sight = run, moments, Sight(circuit, run, moments, views, rule)
-        super().__init__(circuit, (moments.out,), out, rule)
-        moves = Moves(run, views)
+    def __init__(self, runtime: Runtime, spec: RunSpec) -> None:
+        super().__init__(runtime, spec)
+        run, rule, moves = spec.run, spec.rule, spec.moves
+        self.run, self.moments = run, runtime.operator(spec.moments, Moments)
+        self.sight = Sight(runtime, run, self.moments, tuple(map(runtime.view, spec.parts)), rule)
         self.bound, self.moves, self.starts, self.turns = moves.bound, moves.all, moves.starts, moves
         self.choosy, self.chosen, self.next, self.leads = moves.choosy, moves.chosen, moves.next, moves.leads
         if len(self.moves) > _MOST or len(run.parts) > _MOST:
@@ -60,20 +61,20 @@ class MomentEdges(Operator):
         self.ends = np.array([[m.source for m in self.moves], [m.target for m in self.moves]], np.int64).reshape(2, -1)
         self.least = np.array([part.least for part in run.parts], np.int64)
         self.most = np.array([-1 if part.most is None else part.most for part in run.parts], np.int64)
-        length = circuit.clock.length
+        length = runtime.clock.length
         self.longest = min((length(window) for window in run.windows), default=k.EVER)
-        tick = circuit.clock.tick if circuit.clock.kind == "logical" else 1
+        tick = runtime.clock.tick if runtime.clock.kind == "logical" else 1
         # For each move, how much later than the start or end of the last event of a part an event may start that goes on.
         self.start_bounds = [
             [(bound.part, START if bound.which == "s" else END, length(bound.length)) for bound in bounds]
             for bounds in (start_bounds(run, move.source, move.target, tick) for move in self.moves)
         ]
-        self.fields = np.array(moments.row_fields, np.int64)
+        self.fields = np.array(self.moments.row_fields, np.int64)
         for condition in (c for part in run.parts for c in (*part.where, *part.after)):
-            circuit.asks(self, (condition,))
+            runtime.asks(self, (condition,))
         asked = [(result.part, result.aggregate) for result in run.results]
         asked += [(m.target, a) for m in self.moves for q in m.later for _, a in q.hidden if isinstance(a, Aggregate)]
-        self.carried = Carried(self.sight, kept_along(run, asked, self.sight))
+        self.aggregates = RunningAggregates(self.sight, kept_along(run, asked, self.sight))
         self.numbers = MomentNumbers(self.sight)
         self.tests = [number_tests(move, self.numbers) for move in self.moves]
         self.seeking = self._searches(sorted(moves.sought))
@@ -104,7 +105,7 @@ class MomentEdges(Operator):
         self.lasts = 0  # of moments how long the longest lasts
         self.room = np.empty((3, 1024), np.int64)
         self.latest = np.empty(len(self.run.parts) + 1, np.int64)
-        self.carried.clear()
+        self.aggregates.clear()
         self.chain_of, self.chained, self.chain_count = np.full(16, -1, np.int64), 0, 0
         self.numbers.clear()
         for seeking in self.seeking:
@@ -257,7 +258,7 @@ class MomentEdges(Operator):
         while at < len(moments):
             came, count, touched = search(moments, at, *given, self.room)
             self.touched += touched
-            self.circuit.tables.guard.paired(count)
+            self.runtime.tables.guard.paired(count)
             found.append(self.room[:, :count].copy())
             if came < len(moments) and (count == 0 or self.room.shape[1] < PORTION):
                 self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
@@ -297,7 +298,7 @@ class MomentEdges(Operator):
         at = {j: targets} if i == j else {j: targets, i: sources}
         named = {name for q in move.questions for name in q.needs | condition_labels(q.condition)}
         frame, has = sight.frame(at, end, j, named)
-        words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
+        words, mask = self.runtime.tables.dictionary, np.ones(len(targets), bool)
         if move.agree:
             before, _ = sight.frame({i: sources}, end, i, set(move.agree))
             now, _ = sight.frame({j: targets}, end, j, set(move.agree))
@@ -347,16 +348,12 @@ class MomentEdges(Operator):
         """The codes of an aggregate over the iterations of a part, and one more each; for which it could be computed."""
         if not aggregate.args:
             times = self.times(part, matches) + (more is not None)
-            return self.circuit.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
-        number = self.carried.of(part, aggregate)
-        if number is None:
+            return self.runtime.tables.dictionary.encode_column(times), np.ones(len(matches), bool)
+        if not self.aggregates.keeps(part, aggregate):
             return self.sight.aggregate(aggregate, part, self.members(matches, part, more), seen)
         self.follow()
-        if more is None:
-            codes, hard = self.carried.results(number, matches)
-        else:
-            codes, hard = self.carried.with_one_more(number, matches, more)
-        ok, rows = np.ones(len(matches), bool), np.flatnonzero(hard)
+        codes, unsure = self.aggregates.results(part, aggregate, matches, more)
+        ok, rows = np.ones(len(matches), bool), np.flatnonzero(unsure)
         if len(rows):
             members = self.members(matches[rows], part, None if more is None else more[rows])
             codes[rows], ok[rows] = self.sight.aggregate(aggregate, part, members, seen.take(rows))
@@ -388,7 +385,7 @@ class MomentEdges(Operator):
 
     def _of_nothing(self, result: RunResult, frame: Frame, rows: RowIds) -> tuple[Array, Array]:
         """An aggregate over a part that is left out."""
-        code = self.circuit.context.encode(0) if result.aggregate.function == "count" else NULL
+        code = self.runtime.context.encode(0) if result.aggregate.function == "count" else NULL
         return np.full(len(rows), code, np.int64), np.ones(len(rows), bool)
 
     def awaited(
@@ -413,7 +410,7 @@ class MomentEdges(Operator):
 
     # How long it keeps what
 
-    def begins_from(self, since: int, source: Horizon | Circuit) -> int | None:
+    def begins_from(self, since: int, source: Horizon | Runtime) -> int | None:
         """From when on events of the run begin that are still to come, where they end from `since` on; None where nothing
         says how long they last."""
         lasts = source.longest_of((scan.type, len(scan.args)) for scan in self.run.among)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Holds, Node, Run, Scan, bound_vars, conditions, walk
+from augury.algebra.nodes import PAST_END, Run, bound_vars
 from augury.core.arrays import Array, RowIds, Times
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
@@ -20,32 +20,17 @@ from augury.engine.operators.runs.following import MomentEdges
 from augury.engine.operators.runs.kernels import best_matches as b
 from augury.engine.operators.runs.kernels import decisions as d
 from augury.engine.operators.runs.matches import Whole, may_end
-from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.moves import Moves
 from augury.engine.operators.runs.sight import Members
 from augury.engine.saved import check_numbers, is_array, require, unragged
-from augury.storage.frame import View, store
+from augury.planner.specs import GreedyRunSpec
+from augury.storage.frame import store
 from augury.storage.grouping import Slices, spread
 from augury.storage.table import END, LEFT, NONE, RANK, START, Table, grown
 from augury.storage.unique import difference, unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
-
-
-def is_greedy(run: Run, views: tuple[View, ...]) -> bool:
-    """Whether what follows an event depends on it alone, one is chosen of each first event, and nothing is asked of the whole."""
-    if run.which == "ALL" or run.where or any(part.after or _several(part.input) for part in run.parts):
-        return False
-    return not Moves(run, views).chosen
-
-
-def _several(node: Node) -> bool:
-    """Whether an event may be several iterations: where facts bind, or two atoms have one type."""
-    types = [(n.type, len(n.args)) for n in walk(node) if isinstance(n, Scan)]
-    facts = any(isinstance(c, Holds) for n in walk(node) for c in conditions(n))
-    return facts or len(set(types)) < len(types)
+    from augury.engine.runtime import Runtime
 
 
 def _counts_alone(run: Run) -> bool:
@@ -62,14 +47,12 @@ class Greedy(MomentEdges):
     (left), and its moments and their parts in a pool.
     """
 
-    kind = "greedy runs"
     altered = ("pool", "bounds", "after_closed", "_open")
 
-    def __init__(
-        self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], out: View, rule: str
-    ) -> None:
-        super().__init__(circuit, run, moments, views, out, rule)
-        self.whole = Whole(circuit, run, self)
+    def __init__(self, runtime: Runtime, spec: GreedyRunSpec) -> None:
+        super().__init__(runtime, spec)
+        run = spec.run
+        self.whole = Whole(runtime, run, self)
         self.then = sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN")
         self.limits = self._limits()
         self.merged = _counts_alone(run)
@@ -172,7 +155,7 @@ class Greedy(MomentEdges):
             self.given[heads] = [self.bounds.get(key, -k.FOREVER) for key in self._keys(heads)]
 
     def _keys(self, moments: Array) -> list[tuple[int, ...]]:
-        canonical = self.circuit.tables.dictionary.canonical
+        canonical = self.runtime.tables.dictionary.canonical
         codes = [canonical(self.moments.out.table.data[field, moments]).tolist() for field in self.moments.key_fields]
         return list(zip(*codes, strict=True)) if codes else [()] * len(moments)
 
@@ -200,7 +183,7 @@ class Greedy(MomentEdges):
         rows = self._at_the_same_end(new[tied])
         rows = rows[self.moments.out.table.alive[rows].astype(bool)]
         if len(rows):
-            self.rank[rows] = row_ranks(self.circuit, self.moments.out.table, rows)
+            self.rank[rows] = row_ranks(self.runtime, self.moments.out.table, rows)
 
     def _at_the_same_end(self, moments: Array) -> Array:
         """Some moments, and those of their chains that end when they do."""
@@ -288,8 +271,7 @@ class Greedy(MomentEdges):
         self.used = len(moments)
         self.pool[0, : self.used], self.pool[1, : self.used] = moments, parts
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
-        if self.carried.kept:
-            self.carried.state[:, : len(paths)] = self.carried.state[:, paths]
+        self.aggregates.keep(paths)
         self.count_paths = len(paths)
         self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
         self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
@@ -322,7 +304,7 @@ class Greedy(MomentEdges):
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
         known, length = self.paths[b.P_LENGTH, before], self.paths[b.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
-        self.carried.start(paths, self.paths.shape[1], before)
+        self.aggregates.start(paths, self.paths.shape[1], before)
         more = length - known
         owners = np.repeat(paths, more)
         places = spread(self.paths[b.P_AT, paths] + known, more)
@@ -330,12 +312,7 @@ class Greedy(MomentEdges):
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
         np.maximum.at(self.states[2 * parts], owners, self.moments.out.table.data[RANK, moments])
-        self._carry(owners, moments, of)
-
-    def _carry(self, owners: RowIds, moments: Array, of: Array) -> None:
-        for number, one in enumerate(self.carried.kept):
-            mine = of == one.part
-            self.carried.add(number, owners[mine], moments[mine])
+        self.aggregates.add(owners, of, moments)
 
     def _scanned(self, path: int) -> int:
         """The match that a longer one goes back to, whose state is known."""
@@ -350,10 +327,10 @@ class Greedy(MomentEdges):
         """The last moments of each part, how often it came, and the rank of matches, from all their moments."""
         ranks, parts = self.moments.out.table.data[RANK], len(self.run.parts)
         d.summed_up(paths, self.paths, self.pool, ranks, parts, self.states)
-        if self.carried.kept:
-            self.carried.start(paths, self.paths.shape[1])
+        if self.aggregates.kept:
+            self.aggregates.start(paths, self.paths.shape[1])
             moments, of, groups = self._moments_of(paths)
-            self._carry(paths[groups.owner], moments, of)
+            self.aggregates.add(paths[groups.owner], of, moments)
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
         """The moments and parts of matches, a group for each."""
@@ -588,7 +565,7 @@ class Greedy(MomentEdges):
         least = super().unsettled(since, frontier)
         if not len(rows):
             return least
-        far, own = self._unsettled(self.begins_from(since[id(table)], self.circuit))
+        far, own = self._unsettled(self.begins_from(since[id(table)], self.runtime))
         open_rows = rows[own[out.data[LEFT, rows]]]
         ends = out.data[END, open_rows]
         # Where the last event of a match may go, a shorter match takes its place.

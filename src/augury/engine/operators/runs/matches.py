@@ -13,21 +13,23 @@ from augury.algebra.run_terms import in_turn, outer_variables, run_variables
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Part
 from augury.engine.operators.choose import Chooser, Occurrence
-from augury.engine.operators.map import MapOperator
+from augury.engine.operators.map import EachRow
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import MomentEdges
-from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.ongoing import Matter
 from augury.engine.operators.runs.partials import Partials
-from augury.engine.operators.runs.sight import Compute, Turn, has_earlier, without_open
+from augury.engine.operators.runs.sight import Compute, without_open
+from augury.planner.run_moves import Move, left_out
+from augury.planner.run_questions import Turn, has_earlier
+from augury.planner.specs import CompleteSpec, LongestSpec
 from augury.storage.dictionary import NULL, OPEN
-from augury.storage.frame import Frame, View
+from augury.storage.frame import Frame
 from augury.storage.table import END, LEFT, RANK, RIGHT, START
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 
 _NEVER = -(2**61)
@@ -36,8 +38,8 @@ _NEVER = -(2**61)
 class Whole:
     """What a complete match binds, and whether it meets what is asked of the whole."""
 
-    def __init__(self, circuit: Circuit, run: Run, edges: MomentEdges) -> None:
-        self.circuit, self.run, self.edges, self.sight = circuit, run, edges, edges.sight
+    def __init__(self, runtime: Runtime, run: Run, edges: MomentEdges) -> None:
+        self.runtime, self.run, self.edges, self.sight = runtime, run, edges, edges.sight
         self.bound, self.moments = edges.bound, edges.moments
         self.unbound = sorted(run_variables(run))
         self.where = tuple(c for c in run.where if not isinstance(c, NoneInside))
@@ -128,17 +130,16 @@ def _computed(result: RunResult, seen: Frame, kept: Array, compute: Compute) -> 
     return seen.take(rows), kept[rows]
 
 
-class Complete(MapOperator):
+class Complete(EachRow):
     """Partial matches whose last parts may be left out, with their results, that meet what is asked of the whole."""
 
-    kind = "runs"
-
-    def __init__(self, circuit: Circuit, partials: Partials, out: View, rule: str) -> None:
-        self.partials, self.run, self.whole = partials, partials.run, Whole(circuit, partials.run, partials)
+    def __init__(self, runtime: Runtime, spec: CompleteSpec) -> None:
+        super().__init__(runtime, spec)
+        self.partials, self.run = runtime.operator(spec.partials, Partials), spec.partials.run
+        self.whole = Whole(runtime, self.run, self.partials)
         self.may_end = np.array(may_end(self.run), bool)
         self.least = np.array([part.least for part in self.run.parts], np.int64)
-        super().__init__(circuit, partials.out, out, rule)
-        circuit.asks(self, (*self.whole.where, *(c for part in self.run.parts for c in (*part.where, *part.after))))
+        runtime.asks(self, (*self.whole.where, *(c for part in self.run.parts for c in (*part.where, *part.after))))
 
     def mapped(self, frame: Frame) -> Frame:
         table, count, rows = self.inputs[0].table, len(self.run.parts), frame.left
@@ -162,8 +163,8 @@ def may_end(run: Run) -> list[bool]:
 class _Start(Occurrence):
     """The matches with one first event: rows by number of iterations."""
 
-    def __init__(self, circuit: Circuit, start: int, end: int, event: Part, key: tuple[int, ...]) -> None:
-        super().__init__(circuit, start, end, (event,))
+    def __init__(self, runtime: Runtime, start: int, end: int, event: Part, key: tuple[int, ...]) -> None:
+        super().__init__(runtime, start, end, (event,))
         self.key, self.moment = key, -1
         self.rows: dict[int, tuple[int, ...]] = {}
         self.best: tuple[int, ...] = ()
@@ -177,12 +178,10 @@ class Longest(Chooser):
     A change decides anew from its first event on, until a decision is met that was made before in the same place.
     """
 
-    kind = "longest"
-
-    def __init__(self, circuit: Circuit, rows: View, out: View, rule: str, partials: Partials) -> None:
-        self.partials, self.run = partials, partials.run
+    def __init__(self, runtime: Runtime, spec: LongestSpec) -> None:
+        super().__init__(runtime, spec)
+        self.partials, self.run = runtime.operator(spec.partials, Partials), spec.partials.run
         self.quantified = [i for i, part in enumerate(self.run.parts) if part.quantified]
-        super().__init__(circuit, (rows,), out, rule)
         self._clear()
 
     def _clear(self) -> None:
@@ -216,7 +215,7 @@ class Longest(Chooser):
         if start is None:
             (event,) = self.partials.moments.parts(moment)
             times = int(moments[START, moment]), int(moments[END, moment])
-            start = self.starts[first] = _Start(self.circuit, *times, event, first)
+            start = self.starts[first] = _Start(self.runtime, *times, event, first)
             if self.run.skip is not None:
                 insort(self.groups.setdefault(self._key(moment), []), start)
         start.moment = moment
@@ -227,7 +226,7 @@ class Longest(Chooser):
     def _key(self, moment: int) -> tuple[int, ...]:
         table = self.partials.moments.out.table
         codes = table.data[list(self.partials.moments.key_fields), moment]
-        return tuple(self.circuit.tables.dictionary.canonical(codes).tolist())
+        return tuple(self.runtime.tables.dictionary.canonical(codes).tolist())
 
     def _decide(self, touched: Iterable[tuple[int, ...]]) -> None:
         taken: set[int] = set()
@@ -288,7 +287,7 @@ class Longest(Chooser):
         events = {row: self.partials.parts(self._partial(row)) for row in rows}
         if len(set(events.values())) == 1:
             return set(rows)
-        orders = {made: tuple(self.circuit.event(part).order for part in made) for made in set(events.values())}
+        orders = {made: tuple(self.runtime.event(part).order for part in made) for made in set(events.values())}
         first = min(orders, key=lambda made: orders[made])
         return {row for row in rows if events[row] == first}
 
@@ -377,7 +376,7 @@ class Longest(Chooser):
         waiting: dict[tuple[int, ...], list[Occurrence]] = {}
         for first in firsts:
             times = int(moments.data[START, first]), int(moments.data[END, first])
-            event = Occurrence(self.circuit, *times, partials.moments.parts(first))
+            event = Occurrence(self.runtime, *times, partials.moments.parts(first))
             waiting.setdefault(self._key(first), []).append(event)
         found: list[int] = []
         anchors: list[int] = []
@@ -397,7 +396,7 @@ class Longest(Chooser):
         return found, anchors
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
-        begins = self.partials.begins_from(since[id(self.partials.moments.out.table)], self.circuit)
+        begins = self.partials.begins_from(since[id(self.partials.moments.out.table)], self.runtime)
         rows, _ = self._changing(since, begins)
         return int(min([super().unsettled(since, frontier), *self.inputs[0].table.data[END, rows].tolist()]))
 

@@ -10,14 +10,15 @@ import numpy as np
 from augury.core.arrays import Array, RowData, RowIds
 from augury.engine.operators.base import NOT_THERE, Operator, Part, Ways
 from augury.engine.saved import check_numbers
+from augury.planner.specs import MomentsSpec
 from augury.storage.frame import View
 from augury.storage.grouping import in_groups
 from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, Index, Table, grown
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 
 MANY = 256  # moments that come at once and are worth being put in order
@@ -30,22 +31,19 @@ class Moments(Operator):
     row of it, or -1. What facts make of a part later is a moment of its own at the same time, which blocks nothing.
     """
 
-    kind = "moments"
     linked = ()
 
-    def __init__(
-        self, circuit: Circuit, among: tuple[View, ...], parts: tuple[View, ...], key: tuple[str, ...], rule: str
-    ) -> None:
-        self.among, self.parts_of, self.key = among, parts, key
-        table = Table(len(key), circuit.tables, len(parts))
-        self.key_fields = tuple(range(FIELDS, FIELDS + len(key)))
-        self.row_fields = tuple(range(FIELDS + len(key), FIELDS + len(key) + len(parts)))
-        super().__init__(circuit, (*among, *parts), View(table, dict(zip(key, self.key_fields, strict=True))), rule)
-        self.index: Index = table.index(self.key_fields)
+    def __init__(self, runtime: Runtime, spec: MomentsSpec) -> None:
+        super().__init__(runtime, spec)
+        self.key, among, parts = spec.run_key, self.inputs[: spec.among], self.inputs[spec.among :]
+        self.among, self.parts_of = among, parts
+        self.key_fields = tuple(range(FIELDS, FIELDS + len(self.key)))
+        self.row_fields = tuple(range(FIELDS + len(self.key), FIELDS + len(self.key) + len(parts)))
+        self.index: Index = self.out.table.index(self.key_fields)
         # Whether an event has one key in the run: no other input has events of the same table.
         tables = [id(view.table) for view in among]
-        self.single = [circuit.maker(view.table).holds_events and tables.count(id(view.table)) == 1 for view in among]
-        if not all(circuit.maker(view.table).holds_events for view in among):
+        self.single = [runtime.maker(view.table).holds_events and tables.count(id(view.table)) == 1 for view in among]
+        if not all(runtime.maker(view.table).holds_events for view in among):
             self.single = [False for _ in among]
         # Parts that are all events of an input: the row of such a part is that of the event.
         self.plain = [self._plain(view) for view in parts]
@@ -91,7 +89,7 @@ class Moments(Operator):
 
     def _by_key(self, given: Array) -> Array:
         """The order in which moments of one key lie side by side, as those do that follow each other in a run."""
-        canonical = self.circuit.tables.dictionary.canonical
+        canonical = self.runtime.tables.dictionary.canonical
         return in_groups([canonical(given[field]) for field in self.key_fields])[0]
 
     def _kill(self, moments: Array) -> None:
@@ -165,7 +163,7 @@ class Moments(Operator):
         view, data = self.among[port], self.among[port].table.data
         new = np.ones(len(rows), bool)
         keys = data[[view.vars[v] for v in self.key], :][:, rows]
-        for some, table, events in events_behind(self.circuit, view.table, rows):
+        for some, table, events in events_behind(self.runtime, view.table, rows):
             for earlier in range(port):  # an event that has the same key at the places of another atom is there already
                 others = self._rows_at(earlier, table, events)
                 there = np.flatnonzero(others >= 0)
@@ -176,7 +174,7 @@ class Moments(Operator):
                     known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
                 known[events] = rows[some]
         for codes in keys:  # null belongs to no run
-            new &= ~self.circuit.tables.dictionary.is_null(codes)
+            new &= ~self.runtime.tables.dictionary.is_null(codes)
         rows, keys = (rows, keys) if new.all() else (rows[new], keys[:, new])
         given = np.full((self.out.table.width, len(rows)), -1, np.int64)
         given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
@@ -197,7 +195,7 @@ class Moments(Operator):
         return np.where(events < len(known), known[np.minimum(events, len(known) - 1)], -1)
 
     def _same_key(self, view: View, rows: RowIds, keys: Array) -> Array:
-        words, same = self.circuit.tables.dictionary, np.ones(len(rows), bool)
+        words, same = self.runtime.tables.dictionary, np.ones(len(rows), bool)
         for v, codes in zip(self.key, keys, strict=True):
             same &= words.canonical(view.table.data[view.vars[v], rows]) == words.canonical(codes)
         return same
@@ -207,7 +205,7 @@ class Moments(Operator):
         view, table, field = self.parts_of[part], self.out.table, self.row_fields[part]
         keys = view.table.data[[view.vars[v] for v in self.key], :][:, rows]
         moments = np.full(len(rows), -1, np.int64)
-        for some, of, events in events_behind(self.circuit, view.table, rows):
+        for some, of, events in events_behind(self.runtime, view.table, rows):
             for port, among in enumerate(self.among):
                 others = self._rows_at(port, of, events)
                 there = np.flatnonzero(others >= 0)
@@ -235,7 +233,7 @@ class Moments(Operator):
         table = self.out.table
         for port, view in enumerate(self.among):
             rows = view.table.standing()
-            for some, of, events in events_behind(self.circuit, view.table, rows):
+            for some, of, events in events_behind(self.runtime, view.table, rows):
                 if of == id(view.table):
                     continue
                 known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
@@ -249,7 +247,7 @@ class Moments(Operator):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         data = self.out.table.data
-        return self.circuit.parts(self.among[int(data[LEFT, row])].table, int(data[RIGHT, row]))
+        return self.runtime.parts(self.among[int(data[LEFT, row])].table, int(data[RIGHT, row]))
 
     def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return None
@@ -288,15 +286,15 @@ class Moments(Operator):
         return None
 
 
-def events_behind(circuit: Circuit, table: Table, rows: RowIds) -> list[tuple[Array, int, Array]]:
+def events_behind(runtime: Runtime, table: Table, rows: RowIds) -> list[tuple[Array, int, Array]]:
     """The one event that each row is made of: some of the rows, which table of events, and the rows there."""
-    maker = circuit.maker(table)
+    maker = runtime.maker(table)
     if maker.holds_events:
         return [(np.arange(len(rows)), id(table), rows)] if len(rows) else []
     found = []
     for some, sources in maker.sources(rows):
         if len(some):
             ((source, parents, _),) = sources
-            for own, of, events in events_behind(circuit, source, parents[some]):
+            for own, of, events in events_behind(runtime, source, parents[some]):
                 found.append((some[own], of, events))
     return found

@@ -17,10 +17,11 @@ from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
 from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.moves import Move, may_be_left_out
-from augury.engine.operators.runs.sight import Question, Sight
+from augury.engine.operators.runs.sight import Sight
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
+from augury.planner.run_moves import Move, may_be_left_out
+from augury.planner.run_questions import Question
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
 from augury.storage.conditions import COMPARE
@@ -104,7 +105,7 @@ class MomentNumbers:
     def _codes(self, part: int, field: int, lo: int, hi: int) -> Array | None:
         """The canonical codes of a variable, k.NO_CODE for null; None where some value is open."""
         rows, there = rows_of(self.sight, part, lo, hi)
-        codes, dictionary = self.sight.views[part].table.data[field, rows], self.sight.circuit.tables.dictionary
+        codes, dictionary = self.sight.views[part].table.data[field, rows], self.sight.runtime.tables.dictionary
         if (codes == OPEN).any():
             return None
         found = np.full(hi - lo, k.NO_CODE, np.int64)
@@ -196,7 +197,7 @@ def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None
         return found
     rows, there = rows_of(sight, operand.part, lo, hi)
     codes = sight.views[operand.part].table.data[operand.field, rows]
-    dictionary = sight.circuit.tables.dictionary
+    dictionary = sight.runtime.tables.dictionary
     if operand.term:
         if len(codes) and not (codes & 1).all():
             return None
@@ -279,7 +280,7 @@ def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
 
 def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     """The filters of a graph pattern that compare two variables, or one with a number."""
-    function = sight.circuit.plan.functions.get(call.function)
+    function = sight.runtime.plan.functions.get(call.function)
     meets = None if function is None else function.call
     if not isinstance(meets, Meets) or len(meets.branches) != 1 or len(set(meets.names)) < len(meets.names):
         return None

@@ -14,8 +14,8 @@ from augury.engine.operators.runs.kernels.moment_edges import neighbours, soones
 from augury.storage.table import END, LEFT, RIGHT, START
 
 if TYPE_CHECKING:
-    from augury.engine.operators.runs.moves import Move
     from augury.engine.operators.runs.partials import Partials
+    from augury.planner.run_moves import Move
 
 
 Matter = Callable[["Move", Array], Array]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import Condition, Run, RunResult
+from augury.algebra.nodes import Condition, RunResult
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
 from augury.core.arrays import Array, RowIds, Times
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
@@ -24,28 +24,22 @@ from augury.engine.operators.runs.kernels.growth import (
     plant,
     thread,
 )
-from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.moves import Move, left_out
 from augury.engine.operators.runs.number_tests import LaterTests
 from augury.engine.operators.runs.ongoing import GoingOn, Ongoing
-from augury.engine.operators.runs.sight import (
-    Members,
-    Question,
-    once,
-    outermost_prevs,
-    with_terms,
-    without_open,
-)
+from augury.engine.operators.runs.sight import Members, once, without_open
 from augury.engine.saved import check_numbers, is_array, require
+from augury.planner.run_moves import Move, left_out
+from augury.planner.run_questions import Question, outermost_prevs, with_terms
+from augury.planner.specs import PartialRunSpec
 from augury.storage.dictionary import NULL, OPEN
-from augury.storage.frame import Frame, View
+from augury.storage.frame import Frame
 from augury.storage.grouping import Slices
 from augury.storage.table import END, LEFT, NONE, RIGHT, START, Table, grown
 from augury.storage.unique import difference, unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
     from augury.engine.horizon import Horizon
+    from augury.engine.runtime import Runtime
 
 
 class Partials(MomentEdges):
@@ -56,11 +50,8 @@ class Partials(MomentEdges):
     went along an edge that is no more falls with all that was made of it.
     """
 
-    kind = "partial runs"
-
-    def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
-        out = View(Table(0, circuit.tables, 2 + 2 * len(run.parts)))
-        super().__init__(circuit, run, moments, views, out, rule)
+    def __init__(self, runtime: Runtime, spec: PartialRunSpec) -> None:
+        super().__init__(runtime, spec)
         self.later = LaterTests(self.moves, self.numbers)
         self.numbers.clear()
         self.ongoing = Ongoing(self)
@@ -215,7 +206,7 @@ class Partials(MomentEdges):
         earlier, _ = sight.frame(at, end)
         frame, has = sight.frame({**at, part: targets}, end, part)
         has |= {left_out(m): moments >= 0 for m, moments in at.items()}
-        words, mask = self.circuit.tables.dictionary, np.ones(len(targets), bool)
+        words, mask = self.runtime.tables.dictionary, np.ones(len(targets), bool)
         for v in agree:
             if v in earlier.vars:
                 now, _ = sight.frame({part: targets}, end, part, {v})
@@ -329,7 +320,7 @@ class Partials(MomentEdges):
         return found[:count], Slices(lengths)
 
     def follow(self) -> None:
-        self.carried.follow(self.out.table.data, self.out.table.n)
+        self.aggregates.follow(self.out.table.data, self.out.table.n)
 
     def _plant(self, given: Array) -> None:
         table, at = self.out.table, 0

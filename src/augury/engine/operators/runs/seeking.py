@@ -26,8 +26,8 @@ from augury.engine.operators.runs.kernels.then_searches import (
     waiting,
 )
 from augury.engine.operators.runs.moments import Moments
-from augury.engine.operators.runs.moves import Move
 from augury.engine.operators.runs.number_tests import NumberTests
+from augury.planner.run_moves import Move
 from augury.storage.table import END, NONE, START, grown
 from augury.storage.unique import difference, unique
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,66 +14,26 @@ from augury.algebra.nodes import (
     RunResult,
     condition_labels,
     condition_vars,
-    mapped_condition,
 )
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import asked_of, outer_variables
-from augury.algebra.terms import Aggregate, Expr, Prev, Var, mapped_term, show, variables, walk
+from augury.algebra.run_terms import outer_variables
+from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
 from augury.algebra.terms import labels as labels_of
 from augury.core.arrays import Array, Integers, Mask, RowIds, Times
-from augury.engine.operators.column_totals import MemberValues, aggregated, code_of
+from augury.engine.operators.group_aggregates import code_of, group_aggregates
 from augury.engine.operators.runs.moments import Moments
+from augury.planner.run_questions import Turn, has_earlier, outermost_prevs, with_terms
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import Frame, View, joined_frames
 from augury.storage.grouping import Slices
+from augury.storage.member_values import MemberValues
 from augury.storage.table import END, START
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.circuit import Circuit
+    from augury.engine.runtime import Runtime
 
 
-@dataclass(frozen=True)
-class Question:
-    """A condition with variables in the place of earlier values and aggregates: `hidden` says what these are."""
-
-    condition: Condition
-    hidden: tuple[tuple[str, Prev | Aggregate], ...] = ()
-    of_first: bool = True  # whether it is asked of the first iteration
-    present: frozenset[str] = frozenset()  # what must be there for it to be asked: all that it is written with
-
-    @property
-    def needs(self) -> set[str]:
-        """The variables that must have a value for it to be asked."""
-        return condition_vars(self.condition) - {name for name, _ in self.hidden}
-
-
-def question(condition: Condition, first: bool) -> Question:
-    """What is asked of an iteration: of the first one, an earlier value is its default."""
-    present = frozenset(condition_vars(condition) | condition_labels(condition))
-    if first:
-        if any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):
-            return Question(condition, of_first=False)
-        condition = changed(condition, lambda e: e.default if isinstance(e, Prev) and e.default is not None else None)
-    hidden = {p: f"#{show(p)}" for p in dict.fromkeys(asked_of(condition))}
-    plain = changed(condition, lambda e: Var(hidden[e]) if isinstance(e, Prev | Aggregate) else None)
-    return Question(plain, tuple((name, p) for p, name in hidden.items()), present=present)
-
-
-def changed(condition: Condition, change: Callable[[Expr], Expr | None]) -> Condition:
-    """A condition with other terms in the place of some."""
-    return mapped_condition(condition, lambda expr: with_terms(expr, change))
-
-
-def with_terms(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """An expression with other terms in the place of some; what an aggregate ranges over is its own matter."""
-    new = change(expr)
-    if new is not None:
-        return with_terms(new, change) if isinstance(expr, Prev) and not isinstance(new, Var) else new
-    return expr if isinstance(expr, Aggregate) else mapped_term(expr, lambda part: with_terms(part, change))
-
-
-Turn = tuple[Condition, Iterable[str]]  # a condition, and what must be present for it to be asked
 Compute = Callable[
     [RunResult, Frame, Array], tuple[Array, Array]
 ]  # a result for rows with these numbers: codes, and which are fine
@@ -89,8 +49,8 @@ class Members(NamedTuple):
 class Sight:
     """The names of a run."""
 
-    def __init__(self, circuit: Circuit, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
-        self.circuit, self.run, self.moments, self.views, self.rule = circuit, run, moments, views, rule
+    def __init__(self, runtime: Runtime, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
+        self.runtime, self.run, self.moments, self.views, self.rule = runtime, run, moments, views, rule
         self.results = {result.name: result for result in run.results}
 
     def rows(self, part: int, moments: Array) -> Array:
@@ -141,14 +101,14 @@ class Sight:
         if more is not None:
             frame.vars = {**more.vars, **frame.vars}
             frame.labels = {**more.labels, **frame.labels}
-        return self.circuit.context.values(expr, frame, self.rule)
+        return self.runtime.context.values(expr, frame, self.rule)
 
     def aggregate(
         self, aggregate: Aggregate, part: int, members: Members, more: Frame | None = None
     ) -> tuple[Array, Array]:
         """The codes of an aggregate over the iterations of a part in each match, and for which it could be computed."""
         moments, groups = members
-        context, ok = self.circuit.context, np.ones(len(groups), bool)
+        context, ok = self.runtime.context, np.ones(len(groups), bool)
         if not aggregate.args:
             return context.dictionary.encode_column(groups.counts), ok
         argument, function, earlier = aggregate.args[0], aggregate.function, has_earlier(aggregate)
@@ -164,7 +124,7 @@ class Sight:
         else:
             given, fine = self.values(argument, part, moments, known)
         ok[groups.owner[~fine]] = False
-        codes, unsure = aggregated(context, aggregate, groups, {argument: MemberValues(context, given)})
+        codes, unsure = group_aggregates(context, aggregate, groups, {argument: MemberValues.of(context, given)})
         for g in [] if unsure is None else np.flatnonzero(unsure & ok).tolist():
             own = given[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
             if own or function == "count":
@@ -191,7 +151,7 @@ class Sight:
         frame, _ = self.frame({part: moments}, self.moments.out.table.data[END, moments], part)
         frame.vars = {**(more.vars if more is not None else {}), **frame.vars, **hidden}
         frame.labels = {**(more.labels if more is not None else {}), **frame.labels}
-        codes, fine = self.circuit.context.values(plain, frame, self.rule)
+        codes, fine = self.runtime.context.values(plain, frame, self.rule)
         return codes, ok & fine
 
     def in_turn(
@@ -207,7 +167,7 @@ class Sight:
 
         `kept` are the numbers of the rows of the frame. The rows that are left, with what the conditions bind.
         """
-        self.circuit.context.name_events = None
+        self.runtime.context.name_events = None
         for condition, present in asked:
             frame, has, kept = self._with_results(condition, frame, has, kept, compute)
             frame, order = self.ask(condition, frame, has, bound, present)
@@ -252,7 +212,7 @@ class Sight:
         kept = np.flatnonzero(mask)
         if len(kept) < len(mask):
             frame, has = frame.take(kept), {name: column[kept] for name, column in has.items()}
-        self.circuit.context.name_events = None
+        self.runtime.context.name_events = None
         for condition, present in asked:
             frame, order = self.ask(condition, frame, has, bound, present)
             kept, has = kept[order], {name: column[order] for name, column in has.items()}
@@ -277,7 +237,7 @@ class Sight:
         rows, others = np.flatnonzero(ready), np.flatnonzero(~ready)
         part = frame.take(rows) if len(others) else frame
         numbers = np.arange(len(rows))
-        found = self.circuit.context.select((condition,), replace(part, left=numbers, right=numbers), self.rule)
+        found = self.runtime.context.select((condition,), replace(part, left=numbers, right=numbers), self.rule)
         order = rows[found.left]
         if len(others):
             order, rest = np.concatenate([others, order]), frame.take(others)
@@ -293,11 +253,6 @@ def without_open(frame: Frame, names: Iterable[str]) -> Frame:
     return replace(frame, vars={**frame.vars, **{v: np.where(c == OPEN, NULL, c) for v, c in columns.items()}})
 
 
-def bound_in_parts(run: Run, views: Sequence[View]) -> set[str]:
-    """The variables that parts bind, and the results."""
-    return {v for view in views for v in view.vars} | {result.name for result in run.results}
-
-
 def _taken(frame: Frame | None, rows: RowIds) -> Frame | None:
     return None if frame is None else frame.take(rows)
 
@@ -307,26 +262,3 @@ def once(numbers: Integers) -> Array:
     if not len(numbers) or bool((numbers[1:] > numbers[:-1]).all()):
         return numbers
     return unique(numbers)
-
-
-def has_earlier(aggregate: Aggregate) -> bool:
-    """Whether an aggregate asks for earlier values."""
-    return any(map(has_prev, aggregate.args))
-
-
-def has_prev(expr: Expr) -> bool:
-    return any(isinstance(term, Prev) for term in walk(expr))
-
-
-def outermost_prevs(expr: Expr) -> list[Prev]:
-    """The earlier values in an expression that stand in no other one."""
-    found: dict[Prev, None] = {}
-
-    def visit(term: Expr) -> Expr:
-        if isinstance(term, Prev):
-            found[term] = None
-            return term
-        return mapped_term(term, visit)
-
-    visit(expr)
-    return list(found)

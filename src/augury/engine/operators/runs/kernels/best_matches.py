@@ -7,9 +7,9 @@ state alone, so that the best way on from it is found once for all matches that 
 from __future__ import annotations
 
 from augury.core.arrays import Array, Flags, Integers, RowData
+from augury.core.fields import END, START
 from augury.core.jit import helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, OUT, TO
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 ACCEPT, NO_MOVE = -2, -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Flags, Integers, RowData, Times
+from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, FROM, INTO
 from augury.engine.operators.runs.kernels.best_matches import (
@@ -17,7 +18,6 @@ from augury.engine.operators.runs.kernels.best_matches import (
     attempt,
     precedes,
 )
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 # What is known of a moment: the latest start of an event that may change its matches, that of all moments up to it, where

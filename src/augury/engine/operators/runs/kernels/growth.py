@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Flags, Integers, RowData, RowIds, Times
+from augury.core.fields import END, LEFT, RANK, RIGHT, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FIRST, FROM, INTO, OUT, PART, STATE, TO
 from augury.engine.operators.runs.kernels.then_searches import compared
-from augury.storage.fields import END, LEFT, RANK, RIGHT, START
 
 MAKES_NO_ARRAYS = True
 

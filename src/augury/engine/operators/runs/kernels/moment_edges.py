@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Flags, Integers, RowData, RowIds
+from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FOREVER, FOUND, FROM, INTO, NEIGHBOUR, OUT, TO
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 

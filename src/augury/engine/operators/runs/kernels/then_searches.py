@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData
+from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import NO_CODE
-from augury.storage.fields import END, START
 
 MAKES_NO_ARRAYS = True
 S_AT, S_FOUND, S_NEXT = 0, 1, 2  # of a moment: how far it has looked, the least end found, the next that waits

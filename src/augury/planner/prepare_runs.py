@@ -20,7 +20,7 @@ from augury.algebra.nodes import (
 from augury.algebra.ready import binds
 from augury.algebra.run_terms import asked_of
 from augury.algebra.terms import Expr, Var
-from augury.engine.operators.runs.sight import changed, with_terms
+from augury.planner.run_questions import changed, with_terms
 
 
 def prepared(run: Run) -> Run:

@@ -12,8 +12,7 @@ from augury.algebra.ready import binds
 from augury.algebra.run_terms import bound_at_the_end, in_turn, outer_variables
 from augury.algebra.terms import Aggregate, Prev, variables
 from augury.algebra.terms import labels as labels_of
-from augury.engine.operators.runs.sight import Question, Turn, bound_in_parts, has_earlier, has_prev, question
-from augury.storage.frame import View
+from augury.planner.run_questions import PartRows, Question, Turn, bound_in_parts, has_earlier, has_prev, question
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def left_out(part: int) -> str:
 class Moves:
     """The moves of a run, and how each is found: along edges that the two events alone decide, or by asking."""
 
-    def __init__(self, run: Run, views: tuple[View, ...]) -> None:
+    def __init__(self, run: Run, views: tuple[PartRows, ...]) -> None:
         self.run, self.bound = run, bound_in_parts(run, views)
         self.results = {result.name: result for result in run.results}
         self.ending, self.several = bound_at_the_end(run), self._several()
@@ -78,7 +77,7 @@ class Moves:
     def after(self, part: int) -> list[Condition]:
         return in_turn(self.run.parts[part].after, self.run, self.bound)
 
-    def _all(self, views: tuple[View, ...]) -> Iterator[Move]:
+    def _all(self, views: tuple[PartRows, ...]) -> Iterator[Move]:
         parts = self.run.parts
         for i, source in enumerate(parts):
             for j in range(i, len(parts)):
@@ -146,7 +145,7 @@ class Moves:
         names = condition_vars(condition)
         return names.union(*(outer_variables(self.results[v], self.run) for v in names & self.results.keys()))
 
-    def _all_alone(self, asked: list[Question], i: int, j: int, views: tuple[View, ...]) -> list[Question]:
+    def _all_alone(self, asked: list[Question], i: int, j: int, views: tuple[PartRows, ...]) -> list[Question]:
         """The questions that two iterations can answer; what one of them binds, the next ones may have."""
         alone: list[Question] = []
         bound: set[str] = set()
@@ -156,7 +155,7 @@ class Moves:
                 bound |= binds(one.condition, self.bound | bound)
         return alone
 
-    def _alone(self, asked: Question, i: int, j: int, views: tuple[View, ...], bound: set[str]) -> bool:
+    def _alone(self, asked: Question, i: int, j: int, views: tuple[PartRows, ...], bound: set[str]) -> bool:
         """Whether two iterations, and what is bound by them, are all that a condition needs."""
         parts = self.run.parts
         seen = set(views[j].vars) | {v for v in views[i].vars if v not in parts[i].own}
@@ -185,7 +184,7 @@ class Moves:
         )
 
 
-def may_be_left_out(asked: Question, move: Move, run: Run, views: tuple[View, ...]) -> bool:
+def may_be_left_out(asked: Question, move: Move, run: Run, views: tuple[PartRows, ...]) -> bool:
     """Whether a match may leave out a part, other than the two of a move, that a condition is written with."""
     i, j = move.source, move.target
     seen = set(views[j].vars) | {v for v in views[i].vars if v not in run.parts[i].own}

@@ -1,17 +1,17 @@
-"""What is said of bytes that are not, or no longer, what was saved."""
+"""Errors of saved state that is damaged, or not ours."""
 
 from __future__ import annotations
 
 from augury.core.errors import SnapshotError
 
 
-class Unsound(Exception):
-    """Something in saved state cannot be: it was not written like this."""
+class CorruptSnapshot(Exception):
+    """Saved state that Augury cannot have written."""
 
 
 def require(sound: object, what: str) -> None:
     if not sound:
-        raise Unsound(what)
+        raise CorruptSnapshot(what)
 
 
 def not_whole(why: str) -> SnapshotError:

@@ -1,0 +1,178 @@
+"""Which id names which input event, and which ids are revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from augury.algebra.plan import Plan, Predicate
+from augury.core.arrays import Array
+from augury.core.model import Event, OrderKey
+from augury.engine.circuit import Circuit
+from augury.engine.events import Events
+
+InputRow = tuple[Events, int]  # an input event: its table, and its row there
+CopyKey = tuple[object, ...]  # tells the rows of one event apart: their type, and the arguments that are not its own
+
+
+class InputIds:
+    """The ids of the inputs of a session. What a step changes is written down, so that `undo` can restore it."""
+
+    def __init__(self, circuit: Circuit, plan: Plan) -> None:
+        self.circuit, self.plan = circuit, plan
+        self.by_id: dict[str, InputRow] = {}
+        # An event has several rows where it is in several slices of time, or comes with what facts say of it.
+        self.copied = bool(plan.hidden or plan.aliases)
+        self.copies: dict[str, dict[CopyKey, InputRow]] = {}
+        self.tombstones: set[str] = set()
+        self.unnamed = False  # whether some events have no id of their own
+        self.looked_up: dict[int, int] = {}  # by table, how many rows without an id of their own are in `by_id`
+        self.begin()
+
+    # Looking up
+
+    def find(self, id: str) -> InputRow | None:
+        """The event that an id names. Ids that are made from contents are computed when one is first looked up."""
+        row = self.by_id.get(id)
+        if row is None and self.unnamed and is_content_id(id):
+            self._look_up()
+            row = self.by_id.get(id)
+        return row
+
+    def _look_up(self) -> None:
+        for events in self.circuit.inputs.values():
+            table = events.out.table
+            for row in range(self.looked_up.get(id(events), 0), table.n):
+                if events.given_id(row) is None:
+                    self.note(events.id(row), (events, row))
+            self.looked_up[id(events)] = table.n
+
+    def rows(self, id: str) -> Iterable[InputRow]:
+        """All rows of the event that an id names."""
+        return self.copies[id].values() if self.copied else (self.by_id[id],)
+
+    def own_type(self, type: Predicate) -> Predicate:
+        """The type of events as they came: without what facts say of them, and without their slice."""
+        return self.plan.aliases.get(type, (type[0], type[1] - self.plan.hidden))
+
+    def copy_key(self, type: Predicate, args: Sequence[object]) -> CopyKey:
+        return (type[0], *args[self.own_type(type)[1] :])
+
+    def content(self, event: Event) -> OrderKey:
+        """The content of an event, whichever of its rows it was read from."""
+        if not self.copied:
+            return event.content
+        name, arity = self.own_type((event.type, len(event.args)))
+        return replace(event, type=name, args=event.args[:arity]).content
+
+    # Changes of a step
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._new: list[str] = []
+        self._buried: list[str] = []
+        self._withdrawn: list[tuple[str, InputRow, dict[CopyKey, InputRow] | None]] = []
+        self._had_unnamed = self.unnamed
+
+    def note(self, id: str, row: InputRow) -> None:
+        """An id names an event."""
+        self.by_id.setdefault(id, row)
+        if self.copied:
+            events, number = row
+            key = self.copy_key((events.type, events.arity), events.args(number))
+            self.copies.setdefault(id, {})[key] = row
+
+    def add(self, events: Events, first: int, ids: Sequence[str | None] | None) -> None:
+        """Events have come, from a row on; `ids` are their own."""
+        if ids is None:
+            self.unnamed = True
+            return
+        for row, id in enumerate(ids, first):
+            if id is None:
+                self.unnamed = True
+                continue
+            if id not in self.by_id:
+                self._new.append(id)
+            self.note(id, (events, row))
+
+    def bury(self, ids: Sequence[str]) -> None:
+        """Ids are revoked that were not before."""
+        self._buried += ids
+        self.tombstones.update(ids)
+
+    def withdraw(self, ids: Iterable[str]) -> None:
+        """Derived inputs are withdrawn: they may come again."""
+        for id in ids:
+            row = self.by_id.get(id)
+            if row is not None:
+                self._withdrawn.append((id, row, self.copies.get(id)))
+                self._forget(id)
+
+    def _forget(self, id: str) -> None:
+        self.by_id.pop(id, None)
+        self.copies.pop(id, None)
+
+    def undo(self) -> None:
+        """Restores the ids of the beginning of the step. It may be broken off and called again."""
+        self.unnamed = self._had_unnamed
+        for name in self._new:
+            self._forget(name)
+        for name, row, copies in self._withdrawn:
+            self.by_id[name] = row
+            if copies is not None:
+                self.copies[name] = copies
+        self.tombstones.difference_update(self._buried)
+        self.looked_up.clear()
+        counts = {id(e): e.out.table.n for e in self.circuit.inputs.values()}
+        self._keep(lambda row: row if row[1] < counts.get(id(row[0]), 0) else None)
+
+    def moved(self, moved: Mapping[int, Array]) -> None:
+        """After a compaction: the ids of events that are gone are forgotten."""
+
+        def moved_row(row: InputRow) -> InputRow | None:
+            number = int(moved[id(row[0].out.table)][row[1]])
+            return (row[0], number) if number >= 0 else None
+
+        before = self.by_id
+        self._keep(moved_row)
+        self.tombstones = self.tombstones - (before.keys() - self.by_id.keys())
+        self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
+
+    def _keep(self, moved_row: Callable[[InputRow], InputRow | None]) -> None:
+        """Keeps the ids of rows that are left, under their new rows."""
+        by_id, copies = dict[str, InputRow](), dict[str, dict[CopyKey, InputRow]]()
+        for id, row in self.by_id.items():
+            if self.copied:
+                left = {key: new for key, old in self.copies[id].items() if (new := moved_row(old)) is not None}
+                if left:
+                    copies[id] = left
+                kept = next(iter(left.values()), None)
+            else:
+                kept = moved_row(row)
+            if kept is not None:
+                by_id[id] = kept
+        self.by_id, self.copies = by_id, copies
+
+    def revoked_rows(self, events: Events, rows: range) -> Iterator[int]:
+        """Of new rows without an id of their own, those whose id was revoked before they came."""
+        if self.tombstones:
+            for row in rows:
+                if events.given_id(row) is None and events.id(row) in self.tombstones:
+                    yield row
+
+
+def is_content_id(id: str) -> bool:
+    """Whether an id looks like one that is made from a content."""
+    return len(id) == 16 and all(c in "0123456789abcdef" for c in id)
+
+
+def alive_rows(rows: Iterable[InputRow]) -> Iterator[tuple[Events, Array]]:
+    """Rows that stand, by table, each once."""
+    by_table: dict[int, tuple[Events, dict[int, None]]] = {}
+    for events, row in rows:
+        if events.out.table.alive[row]:
+            by_table.setdefault(id(events), (events, {}))[1][row] = None
+    for events, numbers in by_table.values():
+        yield events, np.array(list(numbers), np.int64)

@@ -1,0 +1,230 @@
+"""Aggregates of groups whose members are listed, for all groups at once.
+
+Groups that columns cannot decide are *unsure*: they are computed one by one, as the reference does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from augury.algebra.aggregates import StateForm, aggregate_of
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.core.arrays import Array
+from augury.core.errors import RunError
+from augury.core.model import Value
+from augury.storage.accumulator import result_codes
+from augury.storage.conditions import Context
+from augury.storage.dictionary import NULL
+from augury.storage.exact_sums import ExactSums, Numbers, as_floats, as_integers, exact_values
+from augury.storage.grouping import Slices, in_groups
+from augury.storage.kernels.group_sort import sort_groups
+from augury.storage.member_values import MemberValues
+from augury.storage.unique import unique_inverse
+
+Codes = tuple[Array, Array | None]  # a code for each group, and which groups are unsure; None where none is
+Listed = Callable[[MemberValues, Slices, Expr | None], "Codes | None"]
+
+
+def group_aggregates(
+    context: Context, part: Aggregate, groups: Slices, columns: Mapping[Expr, MemberValues | None]
+) -> Codes:
+    """An aggregate of all groups, from the values of its arguments in the order of events."""
+    function = context.scalars.aggregates[part.function]
+    unsure: Codes = np.full(len(groups), NULL, np.int64), np.ones(len(groups), bool)
+    compute = LISTED.get(part.function)
+    if function.registered or (function.form is None and compute is None):
+        return unsure
+    if not part.args:
+        return context.dictionary.encode_column(groups.counts), None
+    arg, more = part.args[0], None
+    if isinstance(arg, Build) and is_pair(arg):
+        arg, more = arg.args
+    values = columns.get(arg)
+    by = values if more is None or function.form is None else columns.get(more)
+    if values is None or by is None:
+        return unsure
+    keeps_null = function.keeps_null or part.function == "nth"
+    if part.distinct and (keeps_null or by is not values):
+        return unsure
+    if not keeps_null:
+        values, by, groups = _not_null(values, by, groups)
+    if part.distinct and len(values):
+        order, first = in_groups([groups.owner, values.keys])
+        keep = np.zeros(len(values), bool)
+        keep[order[first]] = True
+        values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
+        by = values
+    if compute is not None:
+        return compute(values, groups, more) or unsure
+    assert function.form is not None
+    if values.unit and not function.form.durations:
+        return unsure
+    return _of_form(context, function.form, values, by, groups)
+
+
+def _not_null(values: MemberValues, by: MemberValues, groups: Slices) -> tuple[MemberValues, MemberValues, Slices]:
+    """Members whose value, or second argument, is not null."""
+    keep = ~by.null
+    if keep.all():
+        return values, by, groups
+    members = np.flatnonzero(keep)
+    some = values.take(members)
+    return some, some if by is values else by.take(members), groups.where(keep)
+
+
+def code_of(context: Context, part: Aggregate, values: Iterable[Value], rule: str) -> int | None:
+    """An aggregate of one group, as the reference computes it; None where it fails, which is reported."""
+    try:
+        found = aggregate_of(context.scalars.aggregates[part.function], list(values), part.distinct)
+        return context.encode(found)
+    except RowError as error:
+        context.report(rule, str(error), {})
+        return None
+    except RunError:
+        raise
+    except Exception as error:
+        raised = f"the aggregate `{part.function}` raised {type(error).__name__}: {error}"
+        raise RunError(f"{raised}\n  in rule `{rule}`") from error
+
+
+# Aggregates that follow from a partial state
+
+
+def _of_form(context: Context, form: StateForm, values: MemberValues, by: MemberValues, groups: Slices) -> Codes:
+    """The state of each group is made at once, and read."""
+    codes, some = np.full(len(groups), NULL, np.int64), groups.some
+    if form.kind == "int" and form.result is None:
+        return context.dictionary.encode_column(groups.counts), None
+    if form.picks and form.result is None:
+        members, there = _picked(form.picks[0], by, groups)
+        codes[there] = values.codes(members)
+        return codes, None
+    unsure = np.zeros(len(groups), bool)
+    if not len(some):
+        return codes, unsure
+    starts, counts = groups.starts[some], groups.counts[some]
+    inputs: list[Numbers] = [ExactSums(counts[None])]
+    hard = np.zeros(len(values), bool)
+    for measure in form.adds:
+        sums, unfit = values.sums(measure, starts, counts)
+        inputs.append(sums)
+        hard |= unfit
+    floats = np.zeros(len(some), bool)
+    if form.kind != "bool":
+        x, is_float, unfit = values.numbers
+        hard |= unfit
+        floats = np.logical_or.reduceat(is_float, starts)
+        for pick in form.picks:
+            inputs.append(exact_values(x[_picked(pick, values, groups)[0]]))
+    unsure[some] = np.logical_or.reduceat(hard, starts)
+    ready = np.flatnonzero(~unsure[some] & (counts >= form.least))
+    if len(ready):
+        inputs = [each.take(ready) for each in inputs]
+        found, fits = result_codes(context, form, values.unit, floats[ready], inputs)
+        codes[some[ready]], unsure[some[ready]] = found, ~fits
+    return codes, unsure
+
+
+def _picked(pick: str, by: MemberValues, groups: Slices) -> tuple[Array, Array]:
+    """The member that each group picks, the first of several, and the groups that have one."""
+    some = groups.some
+    starts, counts = groups.starts[some], groups.counts[some]
+    if pick in ("first", "last") or not len(some):
+        return (starts + counts - 1 if pick == "last" else starts), some
+    reduce = np.maximum if pick == "greatest" else np.minimum
+    order = by.order
+    best = np.zeros(len(groups), order.dtype)
+    best[some] = reduce.reduceat(order, starts)
+    hits = np.flatnonzero(order == best[groups.owner])
+    owner = groups.owner[hits]
+    first = np.r_[True, owner[1:] != owner[:-1]]
+    return hits[first], owner[first]
+
+
+# Aggregates that need all members
+
+
+def _nth(values: MemberValues, groups: Slices, more: Expr | None) -> Codes | None:
+    if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
+        return None
+    codes = np.full(len(groups), NULL, np.int64)
+    there = np.flatnonzero(groups.counts >= more.value)
+    codes[there] = values.codes(groups.starts[there] + more.value - 1)
+    return codes, None
+
+
+def _mode(values: MemberValues, groups: Slices, more: Expr | None) -> Codes:
+    """The most frequent value of each group; of several, the least."""
+    codes = np.full(len(groups), NULL, np.int64)
+    if not len(values):
+        return codes, None
+    order, first = in_groups([groups.owner, values.keys])
+    sizes = np.diff(np.r_[first, len(order)])
+    owner = groups.owner[order[first]]
+    new = np.r_[True, owner[1:] != owner[:-1]]
+    most = np.maximum.reduceat(sizes, np.flatnonzero(new))[np.cumsum(new) - 1]
+    chosen = np.flatnonzero(sizes == most)
+    candidates = values.take(order[first[chosen]])
+    members, there = _picked("least", candidates, Slices(np.bincount(owner[chosen], minlength=len(groups))))
+    codes[there] = candidates.codes(members)
+    return codes, None
+
+
+def _median(values: MemberValues, groups: Slices, more: Expr | None) -> Codes:
+    return _between(values, groups, Fraction(50))
+
+
+def _percentile(values: MemberValues, groups: Slices, more: Expr | None) -> Codes | None:
+    if isinstance(more, Const) and type(more.value) in (int, float) and 0 <= more.value <= 100:  # type: ignore[operator]
+        return _between(values, groups, Fraction(more.value))  # type: ignore[arg-type]
+    return None
+
+
+def _between(values: MemberValues, groups: Slices, percent: Fraction) -> Codes:
+    """The value at a percentage of each group, between its two neighbours in proportion."""
+    codes, unsure, some = np.full(len(groups), NULL, np.int64), np.zeros(len(groups), bool), groups.some
+    if not len(some):
+        return codes, unsure
+    x, _, hard = values.numbers
+    starts, counts = groups.starts[some], groups.counts[some]
+    x = x.copy()
+    sort_groups(x, starts, counts)
+    timed = bool(values.unit)
+    unsure[some] = np.logical_or.reduceat(hard, starts)
+    if percent == 50:
+        twice = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
+        codes[some] = values.encode(_halves(twice) if timed else twice / 2 + 0.0)
+        return codes, unsure
+    sizes, which = unique_inverse(counts)
+    ranks = [percent / 100 * (size - 1) for size in sizes.tolist()]
+    shares = [rank - int(rank) for rank in ranks]
+    if any(share.denominator >= 2**62 for share in shares):
+        unsure[some] = True
+        return codes, unsure
+    low = starts + np.array([int(rank) for rank in ranks])[which]
+    high = np.minimum(low + 1, starts + counts - 1)
+    parts = (np.array([getattr(s, name) for s in shares])[which] for name in ("numerator", "denominator"))
+    inputs = [exact_values(x[low]), exact_values(x[high]), *(ExactSums(p[None]) for p in parts)]
+    found, fits = (as_integers if timed else as_floats)(_interpolated, inputs)
+    unsure[some] |= ~fits
+    codes[some] = values.encode(found)
+    return codes, unsure
+
+
+def _halves(twice: Array) -> Array:
+    """Halves of integers, rounded to even."""
+    low: Array = twice >> 1
+    rounded: Array = low + (twice & low & 1)
+    return rounded
+
+
+def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> Any:
+    return low + (high - low) * numerator / denominator
+
+
+LISTED: dict[str, Listed] = {"nth": _nth, "mode": _mode, "median": _median, "percentile": _percentile}

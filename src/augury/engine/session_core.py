@@ -1,0 +1,426 @@
+"""The state of a session, and its steps: each happens as a whole or not at all."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar
+
+from augury.algebra.plan import Plan, Predicate
+from augury.algebra.properties import settling_delays
+from augury.compiled import Compiled, check_clock
+from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
+from augury.core.clock import Clock
+from augury.core.errors import DataError, RunError, UnusableError, too_deep
+from augury.core.jit import count_work
+from augury.core.model import Event, HistoryItem
+from augury.core.standing import Frontier
+from augury.engine.admission import Admission, AdmissionRules
+from augury.engine.atomic import Compaction, SessionLock, StepTransaction, release
+from augury.engine.callbacks import Callbacks
+from augury.engine.changes import NOTHING, Changes, TypeAnswers
+from augury.engine.circuit import Circuit
+from augury.engine.found import AnswerRows, FoundAnswers
+from augury.engine.goals import Goal
+from augury.engine.horizon import Horizon, compact, unsettled
+from augury.engine.input_ids import InputIds
+from augury.engine.insertion import insert
+from augury.engine.intake import Intake
+from augury.engine.learning import known_name
+from augury.knowledge.facts import check_facts, facts_from
+from augury.knowledge.graphs import Graphs
+from augury.knowledge.knowledge_base import Knowledge
+from augury.settings import Settings, choose_clock
+from augury.storage.guard import Exceeded, Guard
+
+_MANY = 100_000  # rows, facts and values that are worth a look at what may be forgotten
+_FEW_VALUES = 4096  # values of facts that are gone: fewer are not worth forgetting
+
+
+class SessionCore:
+    """What a session holds between steps, and how it takes a step. `Session` adds the public methods."""
+
+    changes_type: ClassVar[type[Changes]] = Changes  # what a step returns
+
+    def __init__(
+        self,
+        program: Compiled,
+        settings: Settings | None = None,
+        *,
+        clock: Clock | None = None,
+        facts: Mapping[str, Any] | Iterable[Any] = (),
+        rdf: Any = (),
+        knowledge: Knowledge | None = None,
+        late: Callable[[HistoryItem], None] | None = None,
+    ) -> None:
+        """Without `clock`, the clock follows from the settings and the first event."""
+        self.opened = self.program = program  # the program it was opened with, and with the rules added since
+        self.settings = settings or Settings()
+        self._given_facts, self._graphs = facts, Graphs.of(rdf)
+        self._late = late
+        self.shared = knowledge  # knowledge that other sessions use as well: nothing in it may change
+        self.pruned = False  # whether some of the past is forgotten
+        self.late: list[HistoryItem] = []
+        self.late_count = 0
+        self.rejected: list[tuple[Event, str]] = []
+        self._callbacks = Callbacks()
+        self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
+        self._lock = SessionLock()
+        self.greatest: int | None = None  # the greatest end seen
+        self.advanced: int | None = None  # what `advance` has promised
+        self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
+        self.repeats: Counter[Predicate | None] = Counter()  # in the steps of a host: by type; None: revocations
+        self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
+        self._kept = self._weighed = 0  # how many rows, and how much in all, there was after the last pruning
+        self._circuit: Circuit | None = None
+        self.lateness: int | None = None
+        self.revision: int | None = None
+        self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
+        if clock is not None:
+            self._clock = clock
+        if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
+            self._open(None)
+
+    # Opening
+
+    def _open(self, first: object) -> Circuit:
+        """Builds the circuit, once the clock is known."""
+        if self._circuit is not None:
+            return self._circuit
+        settings, program = self.settings, self.program
+        if not hasattr(self, "_clock"):
+            self._clock = choose_clock(program, settings, first)
+            self._report_guess(self._clock)
+        check_clock(program, self.clock.kind)
+        facts = facts_from(self._given_facts, program.plan, self.clock)
+        check_facts(facts, program.plan)
+        self.facts = facts + self._graphs.facts(program.plan, facts)
+        self.lateness = None if settings.lateness is None else self.clock.length(settings.lateness)
+        # A revoked event may be as old as a late one, unless `revisable` is a length.
+        age = settings.revisable
+        self.revision = self.lateness if isinstance(age, bool) else self.clock.length(age)
+        for name in sorted(settings.changing):
+            known_name(self, name)
+        circuit = Circuit(
+            self.plan, self.clock, self.facts, settings.retention, settings.longest, set(settings.changing), self.shared
+        )
+        self._wire(circuit)
+        return circuit
+
+    def _reading(self, first: object) -> Clock:
+        """The clock that reads inputs; a unit of times that was guessed from the first one is reported."""
+        self._open(first)
+        clock = self._clock.reading(first)
+        if clock is not self._clock:
+            self._report_guess(clock)
+        self._clock = clock
+        return clock
+
+    def _report_guess(self, clock: Clock) -> None:
+        if clock.guess:
+            warnings.warn(clock.guess, stacklevel=2)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that the circuit computes."""
+        return self.program.optimised
+
+    @property
+    def clock(self) -> Clock:
+        """What times mean; known from the first event on, unless it was given."""
+        if self._circuit is None and not hasattr(self, "_clock"):
+            raise RunError("the clock is known with the first event", hint='open the session with clock="logical"')
+        return self._clock
+
+    @property
+    def circuit(self) -> Circuit:
+        return self._open(None)
+
+    def _wire(self, circuit: Circuit) -> None:
+        circuit.lock = self._lock
+        circuit.tables.guard = Guard(self.settings.limits)
+        outputs = set(self.program.plan.outputs)
+        self.answers = [TypeAnswers(events) for (name, _), events in circuit.derived.items() if name in outputs]
+        self.input_ids = InputIds(circuit, self.program.plan)
+        longest = self.settings.longest
+        self._rules = AdmissionRules(
+            None if longest is None else self.clock.length(longest),
+            self.clock.kind == "timestamp",
+            frozenset(self.program.plan.given),
+        )
+        self._index_answers()
+        self._lock.circuit = weakref.ref(circuit)
+        self._weighed = circuit.weight
+        self._circuit = circuit
+
+    def close(self) -> None:
+        """Forgets the circuit and the clock that the first events have opened it with."""
+        self._circuit, self._intake.reader = None, None
+        self._lock.circuit = lambda: None
+
+    def _index_answers(self) -> None:
+        """Which answers a table concerns, and which wait for time to pass."""
+        self._of_table = {id(one.events.out.table): one for one in self.answers}
+        self._waiting = {one: None for one in self.answers if one.waiting}
+
+    # Time
+
+    @property
+    def frontier(self) -> int | None:
+        """Nothing more ends at or before it."""
+        return self._frontier.closed
+
+    @property
+    def _frontier(self) -> Frontier:
+        return Frontier(self.lateness, self.revision, self.greatest, self.advanced)
+
+    @property
+    def settled(self) -> int | None:
+        """What ends at or before it can no longer change: nothing more comes there, and nothing is revoked."""
+        if self.lateness is None or self.revision is None:
+            return self.advanced
+        return Frontier(max(self.lateness, self.revision), None, self.greatest, self.advanced).closed
+
+    @property
+    def now(self) -> int | None:
+        """The clock: the greatest end seen, or what `advance` said."""
+        greatest, advanced = self.greatest, self.advanced
+        if greatest is None or (advanced is not None and advanced > greatest):
+            return advanced
+        return greatest
+
+    # Steps
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """One writer at a time; readers wait."""
+        self._lock.enter_step()
+        try:
+            yield
+        except RecursionError:
+            raise too_deep() from None
+        finally:
+            self._lock.leave_step()
+
+    def _step(
+        self, admission_of: Callable[[], Admission | None], frontier: int | None = None, over: bool = False
+    ) -> Changes:
+        """One step: all of it, or nothing where something fails. After it nothing more ends by the frontier.
+
+        `over` says that nothing more comes at all.
+        """
+        if self._circuit is not None and self._many():
+            self._prune_if_worth()
+        step = StepTransaction(self)
+        late: list[HistoryItem] = []
+        with self._undoing(step.undo):
+            admission = admission_of()
+            if admission is None:
+                step.undo()
+                return self.changes_type()
+            late += admission.late
+            changes, goals = self._take_in(step, admission, frontier, over)
+            self._lock.pending = step.complete  # from here on the step counts
+        self._complete(step, changes, goals, late)
+        return changes
+
+    @contextmanager
+    def _undoing(self, undo: Callable[[], None]) -> Iterator[None]:
+        """Undoes the work inside where it fails."""
+        self._lock.pending = undo
+        try:
+            yield
+        except BaseException as error:
+            self._undo_failed(error)
+            raise
+
+    def _undo_failed(self, error: BaseException) -> None:
+        """Undoes a step that failed; raises another error where it exceeded a limit or the memory there is."""
+        if not isinstance(error, Exceeded | MemoryError):
+            self._lock.settle(error)
+            return
+        reason = self._too_much(error)
+        release(error)
+        self._lock.settle(error)
+        raise reason from None
+
+    def _take_in(
+        self, step: StepTransaction, admission: Admission, frontier: int | None, over: bool
+    ) -> tuple[Changes, list[Goal]]:
+        """Takes in what is admitted; the changes, and the goals that callbacks want."""
+        circuit = self.circuit
+        step.applied = True
+        count_work(admission.events)
+        circuit.begin()
+        insert(admission, circuit, self.input_ids)
+        for promise in (frontier, admission.frontier):
+            if promise is not None:
+                self.advanced = promise if self.advanced is None else max(self.advanced, promise)
+        self.counted += admission.events
+        self.received += admission.received
+        self.accepted += admission.accepted
+        self.repeated += admission.repeats.total()
+        self.rejected += admission.rejected
+        self.late_count += len(admission.late)
+        if self._late is None:
+            self.late += admission.late
+        return self._end_step(step, admission.greatest, over)
+
+    def _end_step(self, step: StepTransaction, greatest: int | None, over: bool) -> tuple[Changes, list[Goal]]:
+        """Moves the clock once all inputs are in; the changes of the step."""
+        circuit = self._open(None)
+        if greatest is not None and (self.greatest is None or greatest > self.greatest):
+            self.greatest = greatest
+        circuit.tick(self.now)
+        guard = circuit.tables.guard
+        if guard.limits.answers is not None:
+            guard.answered(sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers))
+        guard.end()
+        return self._changes(step, over)
+
+    def _changes(self, step: StepTransaction, over: bool = False) -> tuple[Changes, list[Goal]]:
+        """The output changes of a step. From then on nothing needs memory until the step counts."""
+        circuit = self._open(None)
+        changed, of_table = circuit.tables.changed, self._of_table
+        concerned = [of_table[key] for key in changed if key in of_table]
+        if self._waiting:
+            concerned = list(dict.fromkeys((*concerned, *self._waiting)))
+        retracted, inserted = list[AnswerRows](), list[AnswerRows]()
+        early = self.settings.emit == "early"
+        until = self.now if early else self.settled
+        for one in concerned:
+            dead, new = one.step(until) if early else one.step(*self._final(one, until, over))
+            if len(dead):
+                retracted.append(AnswerRows(circuit, one.events, dead))
+            if len(new):
+                inserted.append(AnswerRows(circuit, one.events, new))
+                self.matched += len(new)
+            if one.waiting:
+                self._waiting[one] = None
+            else:
+                self._waiting.pop(one, None)
+        goals = self._callbacks.goals(circuit, self.now) if self._callbacks.of_goal else []
+        self.steps += 1
+        step.concerned, step.answers = concerned, [*retracted, *inserted]
+        changes = self.changes_type(_found(retracted), _found(inserted), self.program.plan, self._clock)
+        circuit.prepare()
+        return changes, goals
+
+    def _final(self, one: TypeAnswers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
+        """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
+        delays = settling_delays(self.program.plan)
+        if (
+            until is None
+            or over
+            or until >= TIME_LIMIT - 1  # a host says that nothing more comes
+            or delays.get((one.events.type, one.events.arity), 0) == 0
+        ):
+            return until, None
+        horizon = Horizon(self.circuit, until)
+        held, limit = one.events.held_back(horizon)
+        if horizon.relied:
+            self.circuit.relied_on_lengths(until)
+        return min(until, limit), held
+
+    def _complete(self, step: StepTransaction, changes: Changes, goals: list[Goal], late: list[HistoryItem]) -> None:
+        """Completes a step that counts, and calls the callbacks."""
+        try:
+            try:
+                step.complete()
+            except Exception:
+                with suppress(UnusableError):  # it is completed when the session is next used
+                    self._lock.settle()
+            if goals or late or self._callbacks.of_type:
+                self._callbacks.call(changes, goals, self._late, late)
+        finally:
+            if self._late is not None:
+                self.late += late  # those that the callback did not get, where somebody interrupts
+
+    def _too_much(self, error: Exceeded | MemoryError) -> RunError:
+        """What a step would have needed, and for which rule; the session is as it was before."""
+        operator = self.circuit.running
+        rule = operator.rule if operator is not None else ""
+        subject = f"rule `{rule}`" if rule else "the step"
+        if isinstance(error, Exceeded):
+            return RunError(f"{subject} {error.what}; the step is undone", hint=error.hint)
+        return RunError(
+            f"{subject} needs more memory than there is: {error}; the step is undone",
+            hint="give it a window or a key, or push fewer events at a time",
+        )
+
+    def _promise(self, time: int) -> Admission:
+        """A step without inputs: nothing more ends at or before a time."""
+        if abs(time) >= TIME_LIMIT:
+            raise DataError(f"a time too far from the origin: {self.clock.show(time)}")
+        self._open(None)
+        return Admission(frontier=time)
+
+    def _advance(self, time: int, over: bool = False) -> Changes:
+        with self._exclusive():
+            return self._step(lambda: self._promise(time), over=over)
+
+    # Forgetting
+
+    def _many(self) -> bool:
+        """Whether so much is held that it is worth a look at what may be forgotten."""
+        circuit = self.circuit
+        rows = circuit.tables.rows
+        return circuit.weight > 2 * self._weighed + _MANY or rows > (self._kept + circuit.tables.guard.rows) // 2
+
+    def _grown_much(self) -> bool:
+        """The same after single events: facts that rules make are rows, too, and need not be counted."""
+        circuit = self._open(None)
+        tables = circuit.tables
+        held = tables.rows + tables.dictionary.n + circuit.knowledge.words.n
+        return held > 2 * self._weighed + _MANY or tables.rows > (self._kept + tables.guard.rows) // 2
+
+    def _prune_if_worth(self) -> None:
+        """Between steps, once state has doubled: where there is a frontier, or most of it is dead."""
+        circuit = self.circuit
+        dead = sum(operator.out.table.dead for operator in circuit.operators)
+        if self.settled is not None or 2 * dead > circuit.rows:
+            self._prune()
+        else:
+            self._kept, self._weighed = circuit.rows, circuit.weight
+
+    def _prune(self) -> int:
+        circuit = self.circuit
+        self._keep_unseen()
+        compaction = Compaction(self)
+        with self._undoing(compaction.undo):
+            waiting = {id(one.events.out.table): one.unshown() for one in self.answers}
+            moved = compact(circuit, self.settled, waiting)
+            for one in self.answers:
+                one.moved(moved[id(one.events.out.table)])
+            self._index_answers()
+            self.input_ids.moved(moved)
+            self.pruned = self.pruned or self.settled is not None
+            settled = self.settled
+            asked = {} if settled is None else circuit.asked_since(settled, unsettled(circuit, settled))
+            self._lock.pending = None
+        if settled is not None:  # predicate by predicate: what is left for want of memory goes next time
+            with suppress(MemoryError):
+                circuit.knowledge.changes.prune(asked, settled)
+                if self.shared is None:
+                    circuit.knowledge.tidy(_FEW_VALUES)
+        self._kept, self._weighed = circuit.rows, circuit.weight
+        return self._kept
+
+    def _keep_unseen(self) -> None:
+        """Answers that somebody still holds are made from what may be forgotten now."""
+        for rows in list(self._unseen):
+            rows.keep()
+        self._unseen.clear()
+
+    @property
+    def errors(self) -> dict[tuple[str, str], int]:
+        """Rows that could not be computed: how often, by rule and message."""
+        return {} if self._circuit is None else self._circuit.errors
+
+
+def _found(parts: list[AnswerRows]) -> FoundAnswers:
+    return FoundAnswers(parts) if parts else NOTHING

@@ -1,0 +1,483 @@
+"""The physical plan: a graph of frozen specs, one for each operator that runs.
+
+A spec has all that its operator needs to know: its inputs, its output columns, its keys, the bounds on times, and its
+conditions in evaluation order. Specs are compared by value, so equal sub-plans are one spec and one operator.
+
+    m(X) <- (a(X) SEQ b(X)).10.    →    DeriveSpec(JoinSpec(keys=("X",), bounds=…)(InputSpec a/1, InputSpec b/1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from augury.algebra.clock_windows import Windows
+from augury.algebra.nodes import Collect, Condition, Graph, Join, Node, Policy, Rule, Run
+from augury.algebra.plan import Predicate
+from augury.algebra.terms import Expr
+from augury.algebra.timing import Lengths
+from augury.core.clock import Clock
+from augury.core.fields import FIELDS
+from augury.planner.implied_bounds import JoinBounds, implied_back, implied_bounds
+from augury.planner.run_moves import Moves
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+GAP = "#gap"  # the label of what lies between the parts of a join: after the left one ends, before the right one starts
+UNTIL = "#until"  # the label of the time up to which `last n` collects; it has no lower bound
+
+# Rows derived from the same events: there is one; or copies, which differ only in unused variables that facts bind; or
+# rows that may share a group of what they collect.
+RowsOfOne: TypeAlias = Literal["one", "copies", "groups"]
+
+
+class FrozenDict(dict[_K, _V]):
+    """A mapping that does not change after it was made, so that it can be part of a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+@dataclass(frozen=True)
+class Output:
+    """The columns of an operator's table: variables, start and end of each label, and unnamed columns.
+
+    `named` says where the occurrence behind a label is: -1 in the row itself, else the number of the input.
+    """
+
+    vars: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    named: FrozenDict[str, int] = field(default_factory=FrozenDict)
+    codes: int = 0  # unnamed columns of values
+    numbers: int = 0  # unnamed columns of plain numbers
+
+    @cached_property
+    def var_fields(self) -> FrozenDict[str, int]:
+        return FrozenDict({v: FIELDS + i for i, v in enumerate(self.vars)})
+
+    @cached_property
+    def label_fields(self) -> FrozenDict[str, tuple[int, int]]:
+        first = FIELDS + len(self.vars) + self.codes
+        return FrozenDict({name: (first + 2 * i, first + 2 * i + 1) for i, name in enumerate(self.labels)})
+
+    @staticmethod
+    def of(vars: Iterable[str] = (), labels: Iterable[str] = (), named: Mapping[str, int] | None = None) -> Output:
+        """An output with these variables and labels, each once."""
+        return Output(tuple(dict.fromkeys(vars)), tuple(dict.fromkeys(labels)), FrozenDict(named or {}))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Spec:
+    """What one operator needs to know. `serial` tells apart equal specs that must not be shared: impure calls."""
+
+    inputs: tuple[Reading, ...] = ()
+    out: Output = field(default_factory=Output)
+    rule: str = ""
+    serial: int = 0
+    kind: ClassVar[str] = "operator"
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two specs equal; fields that follow from others are left out."""
+        return (type(self), *(getattr(self, f.name) for f in fields(self) if f.compare))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Spec) and self._hash == other._hash and self.key == other.key
+
+    def reading(self) -> Reading:
+        """Its output read under its own names."""
+        return Reading(self, self.out.var_fields, self.out.label_fields, self.out.named)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The output of a spec read as a pattern: which field has which variable, and the start and end of which label.
+
+    Fields of an input are numbered by argument: just the arguments that some rule reads are columns of its table.
+    """
+
+    source: Spec
+    vars: FrozenDict[str, int] = field(default_factory=FrozenDict)
+    labels: FrozenDict[str, tuple[int, int]] = field(default_factory=FrozenDict)
+    named: FrozenDict[str, int] = field(default_factory=FrozenDict)
+
+
+# Events
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InputSpec(Spec):
+    """The events of a type that arrive."""
+
+    kind: ClassVar[str] = "input"
+    type: str
+    arity: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SetSpec(Spec):
+    """The derived events of a type, each once."""
+
+    kind: ClassVar[str] = "set"
+    type: str
+    arity: int
+
+    @property
+    def predicate(self) -> Predicate:
+        return self.type, self.arity
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeriveSpec(Spec):
+    """The head of a rule. `delay` is how long after its end an event is known, in time points."""
+
+    kind: ClassVar[str] = "head"
+    events: SetSpec
+    args: tuple[Expr, ...]
+    covers: tuple[str, ...] = ()
+    since: Expr | Literal["END"] | None = None
+    until: Expr | None = None
+    delay: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RederiveSpec(Spec):
+    """Derives again what a recursive component retracted too eagerly."""
+
+    kind: ClassVar[str] = "rederive"
+    sets: tuple[SetSpec, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearnSpec(Spec):
+    """Facts that events make, and end where `ends` says so for an input."""
+
+    kind: ClassVar[str] = "facts"
+    predicate: Predicate
+    ends: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LatestSpec(LearnSpec):
+    """Facts with one value for each key, which the last event makes. `key_arguments` are the numbers of its arguments."""
+
+    kind: ClassVar[str] = "latest facts"
+    key_arguments: tuple[int, ...]
+
+
+# Rows of one input
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SelectSpec(Spec):
+    """Rows that meet conditions. `longest` bounds their length; `labels` are names for the row itself."""
+
+    kind: ClassVar[str] = "select"
+    where: tuple[Condition, ...] = ()
+    labels: tuple[str, ...] = ()
+    longest: int | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScanSpec(SelectSpec):
+    """Events whose arguments match `args`, by position, and that start later than `after`."""
+
+    kind: ClassVar[str] = "scan"
+    args: tuple[tuple[int, Expr], ...] = ()
+    after: int | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UntilSpec(Spec):
+    """Rows with the time up to which `last n` collects: the end of the labels it covers."""
+
+    kind: ClassVar[str] = "until"
+    covers: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnfoldSpec(Spec):
+    """A row for each item of a list of lists."""
+
+    kind: ClassVar[str] = "unfold"
+    of: Expr
+    binds: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphSpec(Spec):
+    """A row for each solution of a graph pattern."""
+
+    kind: ClassVar[str] = "graph"
+    node: Graph
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SettledSpec(Spec):
+    """Rows whose end the clock has passed."""
+
+    kind: ClassVar[str] = "settled"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankingSpec(Spec):
+    """The first rows of each table of a ranking, with their places."""
+
+    kind: ClassVar[str] = "top"
+    head: Rule
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EventRowsSpec(Spec):
+    """The event that each row of a rule makes: its times and, under `names`, its arguments."""
+
+    kind: ClassVar[str] = "events"
+    names: tuple[str, ...]
+    args: tuple[Expr, ...]
+    covers: tuple[str, ...] = ()
+    since: Expr | Literal["END"] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThrottleSpec(Spec):
+    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever."""
+
+    kind: ClassVar[str] = "at most"
+    count: int
+    every: int | None
+    args: tuple[str, ...]
+    per: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnionSpec(Spec):
+    """The rows of both inputs."""
+
+    kind: ClassVar[str] = "or"
+
+
+# Times
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointSpec(Spec):
+    """One time point."""
+
+    kind: ClassVar[str] = "point"
+    time: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClockWindowsSpec(Spec):
+    """Windows by the clock, as rows. It reads the ends of all inputs."""
+
+    kind: ClassVar[str] = "windows"
+    windows: Windows
+
+
+# Pairs
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JoinSpec(Spec):
+    """Pairs of two inputs. `keys` are looked up; `open` are shared variables that either side may leave unbound.
+
+    A third input, if there is one, has what must be absent between the two, found by `absent_keys`.
+    """
+
+    kind: ClassVar[str] = "join"
+    keys: tuple[str, ...]
+    open: tuple[str, ...]
+    where: tuple[Condition, ...]
+    gap: bool = False
+    absent_keys: tuple[str, ...] = ()
+    node: Join  # with the temporal conditions that `bounds` has
+    clock: Clock = field(compare=False)
+    bounds: JoinBounds = field(compare=False)
+
+    def bounds_for(self, lengths: Lengths | None) -> JoinBounds:
+        """The bounds where events are no longer than `lengths` says."""
+        left, right = self.inputs[:2]
+        return implied_bounds(self.node, self.clock, left.labels, right.labels, lengths)[0]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChoosingJoinSpec(JoinSpec):
+    """A join that finds what its policy takes without listing all candidates."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecentSpec(ChoosingJoinSpec):
+    """Each later part with its most recent candidate."""
+
+    kind: ClassVar[str] = "recent"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChronologicalSpec(ChoosingJoinSpec):
+    """First in, first out; both parts are consumed."""
+
+    kind: ClassVar[str] = "chronological"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChoiceSpec(Spec):
+    """What a policy takes of the candidates that `join` lists."""
+
+    kind: ClassVar[str] = "policy"
+    policy: Policy
+    join: JoinSpec
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecentChoiceSpec(ChoiceSpec):
+    """`recent`, of listed candidates."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChronologicalChoiceSpec(ChoiceSpec):
+    """`chronological`, of listed candidates."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AgreeSpec(Spec):
+    """What `recent per` takes: the pairs of `join` that agree on shared variables and meet the other conditions."""
+
+    kind: ClassVar[str] = "agree"
+    join: JoinSpec
+    shared: tuple[str, ...]
+    where: tuple[Condition, ...]
+    gap: bool
+
+
+# Windows of rows
+
+
+@dataclass(frozen=True)
+class LookBack:
+    """How far before the end of a row its window begins, given how long events are; see `implied_back`."""
+
+    node: Node
+    window: str | None
+    clock: Clock
+
+    def __call__(self, lengths: Lengths | None) -> int:
+        return implied_back(self.node, self.window, self.clock, lengths)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WindowedSpec(Spec):
+    """Rows of the first input, each with what of the second lies in its window.
+
+    `back` is how far before the end of a row its window begins, `FAR` where nothing bounds it.
+    """
+
+    window: str
+    keys: tuple[str, ...]
+    open: tuple[str, ...]
+    back: int = field(compare=False)
+    look_back: LookBack | None = field(compare=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AbsenceSpec(WindowedSpec):
+    """Rows with nothing of the second input in their window. What a label of `ignored` names does not count."""
+
+    kind: ClassVar[str] = "not"
+    where: tuple[Condition, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CollectSpec(WindowedSpec):
+    """Rows with the groups and totals of their windows. `groups` are the variables whose values make groups."""
+
+    kind: ClassVar[str] = "collect"
+    collect: Collect
+    groups: tuple[str, ...]
+    rows_of_one: RowsOfOne
+    several_collected: bool  # whether one occurrence may be collected as several rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RangedCollectSpec(CollectSpec):
+    """Totals of windows as differences of running totals."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PanesSpec(Spec):
+    """Totals of windows by the clock that have something inside."""
+
+    kind: ClassVar[str] = "panes"
+    collect: Collect
+    windows: Windows
+    several: bool
+
+
+# Runs
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MomentsSpec(Spec):
+    """The events of a run by key. The first `among` inputs are its events, the others the rows of its parts."""
+
+    kind: ClassVar[str] = "moments"
+    run_key: tuple[str, ...]
+    among: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunSpec(Spec):
+    """Matches of a run over its moments. `parts` are the rows of its parts."""
+
+    algorithm: ClassVar[str]
+    run: Run
+    moments: MomentsSpec
+    parts: tuple[Reading, ...]
+    moves: Moves = field(compare=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GreedyRunSpec(RunSpec):
+    """One match of each first event, found without partial matches: what follows an event depends on it alone."""
+
+    kind: ClassVar[str] = "greedy runs"
+    algorithm: ClassVar[str] = "greedy"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartialRunSpec(RunSpec):
+    """Partial matches, kept until they cannot continue."""
+
+    kind: ClassVar[str] = "partial runs"
+    algorithm: ClassVar[str] = "partials"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompleteSpec(Spec):
+    """Partial matches that are complete, with their results."""
+
+    kind: ClassVar[str] = "runs"
+    partials: PartialRunSpec
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LongestSpec(Spec):
+    """Of the matches with one first event the longest or shortest; then what SKIP leaves."""
+
+    kind: ClassVar[str] = "longest"
+    partials: PartialRunSpec
