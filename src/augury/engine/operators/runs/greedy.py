@@ -227,7 +227,7 @@ class Greedy(MomentEdges):
                 fallen, fell, self.may_end, self.into, reached,
             )  # fmt: skip
             self.touched += touched
-            self.circuit.tables.guard.paired(n - self.count_paths)
+            self.runtime.tables.guard.paired(n - self.count_paths)
             self.count_paths = n
             if used < 0:
                 self.used = int((self.paths[b.P_AT, :n] + self.paths[b.P_LENGTH, :n]).max(initial=0))
