@@ -21,7 +21,7 @@ pytest.importorskip("pyspark", reason="the Spark executor is an extra")
 pytest.importorskip("pandas", reason="streams on Spark come with pandas")
 
 import augury
-from augury.algebra.nodes import Every, Instant, Run, walk
+from augury.algebra.nodes import Every, Instant, Run, SessionWindow, walk
 from augury.algebra.stages import Stages, needed, stages
 from augury.core.clock import Clock
 from augury.core.errors import Source
@@ -200,7 +200,8 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
 def ahead(spread: Stages) -> bool:
     """Whether the clock of a bucket may matter, or that of a stage before it."""
     return len(spread.stages) > 1 or any(
-        rule.covers or any(isinstance(n, Instant | Every) for n in walk(rule.body)) for rule in spread.plan.rules
+        rule.covers or any(isinstance(n, Instant | Every | SessionWindow) for n in walk(rule.body))
+        for rule in spread.plan.rules
     )
 
 

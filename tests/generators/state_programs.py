@@ -188,7 +188,15 @@ class StateWriter(Writer):
         tail = top + self.at_most({*names, *(["R9"] if top.endswith("R9") else [])})
         self.add(f"{type}({', '.join(args)}){since}", ", ".join(literals) + tail)
 
-    # Windows by the clock
+    # Windows by the clock, and sessions
+
+    def session(self) -> tuple[list[str], list[str]]:
+        """A session window, and its key."""
+        atom = self.pick(["a({})", "b({})", "c({})", "d({}, _)", *self._numeric("{}")])
+        key = self.pick(["S1", "S1", "_"])
+        most = self.pick(["", "", f", most = {self.number(2, 9)}s"])
+        window = f"w: session({self.number(1, 4)}s, {atom.format(key)}{most})"
+        return ([window], []) if key == "_" else ([window, "S1 != 99"], ["S1"])
 
     def clock_rule(self, type: str) -> None:
         """A rule over clock windows: beside facts, events or nothing; with what must not be inside, or collects."""
@@ -196,7 +204,9 @@ class StateWriter(Writer):
         origin = self.pick(["", "", "", f", from = {self.number(-2, 3)}"])
         literals, sure = [f"w: every({size}s{hop}{origin})"], list[str]()
         windows = ["w"]
-        if self.chance(25):
+        if self.chance(40):
+            literals, sure = self.session()
+        elif self.chance(25):
             literals.append("v: previous(w)")
             windows.append("v")
         if self.chance(40):

@@ -291,6 +291,16 @@ class ClockWindowsSpec(Spec):
     windows: Windows
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SessionSpec(Spec):
+    """Session windows over the occurrences of `type`. Its output has a variable for each part of the key."""
+
+    kind: ClassVar[str] = "sessions"
+    type: Predicate
+    gap: int  # in time points
+    most: int
+
+
 # Pairs
 
 

@@ -96,6 +96,8 @@ class Search:
             case n.Scan() | n.Instant() | n.Every():
                 blank = NearMiss(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
+            case n.SessionWindow():
+                return [] if self.world.fitting(node) else self._no_session(node)
             case n.Graph() | n.Unfold():
                 return [] if self.world.rows(node) else self.best(node.input)
             case n.Label():
@@ -118,6 +120,12 @@ class Search:
                 return self._run(node)
             case _:
                 assert_never(node)
+
+    def _no_session(self, node: n.SessionWindow) -> list[NearMiss]:
+        """Where there are events, none of their sessions has ended, or all are too long; else there are no events."""
+        if not self.world.fitting(node.input):
+            return self.best(node.input)
+        return [NearMiss(Row(0, 0), 1).but(f"no session of `{node.text}` fits")]
 
     def _labelled(self, near: NearMiss, label: str) -> NearMiss:
         named = {label: Named(near.row.start, near.row.end, near.row.parts)} if near.is_full else {}
