@@ -244,7 +244,7 @@ def _part_tree(part: n.RunPart, linked: bool, plan: Plan) -> Tree:
     inner = describe(part.input, plan)
     words: list[str] = [part.link] if linked else []
     if (part.least, part.most) != (1, 1):
-        words.append(_times(part))
+        words.append(_times(part) + ("" if part.between == part.link or not part.repeats else f" by {part.between}"))
     if part.where:
         each = "each " if part.repeats else ""
         words.append(f"{each}where {_all(part.where)}")

@@ -135,11 +135,15 @@ class Power:
 
 @dataclass(frozen=True)
 class Quantified:
-    """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times."""
+    """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times.
+
+    `by` is the operator between iterations where it is said: `(P+ BY NEXT)`.
+    """
 
     pattern: Node
     least: int
     most: int | None
+    by: str | None = None
     span: Span = _SPAN
 
 
