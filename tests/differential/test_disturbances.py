@@ -7,6 +7,7 @@ import os
 import pytest
 
 from augury.core.model import Event, Revocation
+from augury.engine.operators import throttle
 from tests.generators.disturbances import check, failure, report
 from tests.generators.state_programs import KINDS, Story, story
 
@@ -22,6 +23,15 @@ def test_the_answer_after_every_step_is_that_of_the_reference(kind: str) -> None
         assert message is None, report(kind, f"test {seed}", one, message)
         answered += bool(check(one)) if seed < 10 else 0
     assert answered
+
+
+@pytest.mark.parametrize("kind", ["throttles", "throttled"])
+def test_throttles_decide_by_columns_as_they_do_one_by_one(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle, "_BATCH", 1)
+    for seed in range(COUNT):
+        one = story(kind, f"columns {seed}")
+        message = failure(one)
+        assert message is None, report(kind, f"columns {seed}", one, message)
 
 
 def event(type: str, end: int, *args: object, id: str, start: int | None = None) -> Event:

@@ -21,7 +21,7 @@ pytest.importorskip("pyspark", reason="the Spark executor is an extra")
 pytest.importorskip("pandas", reason="streams on Spark come with pandas")
 
 import augury
-from augury.algebra.nodes import Every, Instant, Run, walk
+from augury.algebra.nodes import Every, Instant, Run, SessionWindow, walk
 from augury.algebra.stages import Stages, needed, stages
 from augury.core.clock import Clock
 from augury.core.errors import Source
@@ -200,7 +200,8 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
 def ahead(spread: Stages) -> bool:
     """Whether the clock of a bucket may matter, or that of a stage before it."""
     return len(spread.stages) > 1 or any(
-        rule.covers or any(isinstance(n, Instant | Every) for n in walk(rule.body)) for rule in spread.plan.rules
+        rule.covers or any(isinstance(n, Instant | Every | SessionWindow) for n in walk(rule.body))
+        for rule in spread.plan.rules
     )
 
 
@@ -420,6 +421,13 @@ PLANS = {
     ),
     "the same for each key": ("s(Y) <- (1 SEQ a(Y)) SEQ[recent per (Y)] b(Y).", ["key(a.0, b.0, s.0) -> s"]),
     "the last n of no key are never cut": ("s(X, count()) <- o: a(X), last 3: collect b(_).", ["one() -> s"]),
+    "a throttle per key": (
+        "s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["key(a.0, b.0, s.0) -> s"],
+    ),
+    "a throttle of all": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 EVERY 5s.", ["one() -> s"]),
+    "a throttle per something else": ("s(X, Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (Y) EVERY 5s.", ["one() -> s"]),
+    "a throttle per what the head lacks": ("s(Y) <- a(X, Y) SEQ b(X) AT MOST 1 PER (X) EVERY 5s.", ["one() -> s"]),
+    "a throttle is never cut": ("s(X, Y) <- (a(X) SEQ b(Y)).5 AT MOST 1 EVERY 5s.", ["one() -> s"]),
     "recursion that keeps its key": (
         "e(X) <- a(X). e(X) <- e(X) SEQ b(X).",
         ["key(a.0, b.0, e.0) -> e"],

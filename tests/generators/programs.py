@@ -114,6 +114,7 @@ class Writer(Choices):
     outside: bool = False
     other: str = "c"  # a type that this program reads more than others do
     fresh: int = 0
+    throttles: int = 8  # how many rules in a hundred are throttled
 
     def __post_init__(self) -> None:
         self.other = self.pick(["c", "d", "p"])
@@ -310,6 +311,14 @@ class Writer(Choices):
                 args.append(self.pick([*CONSTANTS[kind], "null"] if self.chance(20) else CONSTANTS[kind]))
         return f"{type}({', '.join(args)})" if args else type
 
+    def at_most(self, names: Iterable[str]) -> str:
+        """Now and then, how many answers there may be."""
+        if not self.chance(self.throttles):
+            return ""
+        per = f" PER ({', '.join(self.shuffled(sorted(names))[:2])})" if names and self.chance(60) else ""
+        every = self.pick(["", f" EVERY {self.number(1, 5)}s", f" EVERY {self.number(1, 3)}s"])
+        return f" {self.pick(['ONCE', 'ONCE', 'AT MOST 2', 'AT MOST 3'])}{per}{every}"
+
     def operator_rule(self, type: str) -> None:
         """A rule whose body is one pattern."""
         body = self.pattern(self.pick([1, 2, 2, 3]))
@@ -322,7 +331,7 @@ class Writer(Choices):
             text = f"{text}, {self.atom(['a', 'b']).text}"  # literals side by side
         joins = re.search(r"SEQ|AND|PAR|EQUALS|MEETS|DURING|STARTS|FINISHES|\^", text)
         policy = f" POLICY {self.policy(body)}" if self.policies and joins and self.chance(50) else ""
-        self.add(self.head(type, body.sure), text + policy)
+        self.add(self.head(type, body.sure), text + policy + self.at_most(body.sure))
 
     def policy_rule(self, type: str) -> None:
         """A chain of atoms with few shared variables, so that there is something to select from."""
@@ -342,7 +351,7 @@ class Writer(Choices):
             body = self.where(body)
         text = f"({body.text}).{self.number(4, 7)}" if self.chance(25) else body.text
         policy = f" POLICY {self.policy(*parts)}" if self.chance(80) and not body.text.count(" OR ") else ""
-        self.add(self.head(type, body.sure), text + policy)
+        self.add(self.head(type, body.sure), text + policy + self.at_most(body.sure))
 
     def labelled(self, count: int) -> tuple[list[str], Part, list[str]]:
         """Labelled patterns: the literals, what they bind, and the labels."""
@@ -413,7 +422,8 @@ class Writer(Choices):
         if self.policies and len(labels) > 1 and self.chance(60):
             policy = f" POLICY {self.policy(body)}"
         since = self.since(labels) if self.chance(15) else ""
-        self.add(self.head(type, bound, moments) + since, ", ".join(self._mixed(literals)) + policy)
+        tail = policy + self.at_most(bound)
+        self.add(self.head(type, bound, moments) + since, ", ".join(self._mixed(literals)) + tail)
 
     def _mixed(self, literals: list[str]) -> list[str]:
         """Their order says nothing."""
@@ -447,7 +457,8 @@ class Writer(Choices):
             literals += self.conditions(beside.sure)[0]
         if self.chance(15):
             literals.append(self.not_inside("w", beside))
-            self.add(self.head(type, beside.sure, ["start(w)", "length(w)"]), ", ".join(literals))
+            tail = self.at_most(beside.sure)
+            self.add(self.head(type, beside.sure, ["start(w)", "length(w)"]), ", ".join(literals) + tail)
             return
         names = frozenset(v for v in beside.sure if self.chance(40)) | {self.new(), self.new()}
         collected = self.atom(["a", "b", "a", "b", "d"], names)
@@ -469,7 +480,7 @@ class Writer(Choices):
         if place and head.endswith(", count())"):
             head = head.removesuffix("count())") + f"{place})"
         since = self.since(["w"]) if self.chance(15) else ""
-        self.add(head + since, ", ".join(literals) + top)
+        self.add(head + since, ", ".join(literals) + top + self.at_most({*beside.sure, *filter(None, [place])}))
 
     def aggregate_rule(self, type: str) -> None:
         """A rule that collects: in a window, or the last few."""
@@ -513,7 +524,8 @@ class Writer(Choices):
         if place and head.endswith(", count())"):
             head = head.removesuffix("count())") + f"{place})"
         since = self.since(labels) if self.chance(20) else ""
-        self.add(head + since, ", ".join(literals) + policy + top)
+        tail = policy + top + self.at_most({*body.sure, *filter(None, [place])})
+        self.add(head + since, ", ".join(literals) + tail)
 
     def since(self, labels: Sequence[str]) -> str:
         """Where an event starts."""

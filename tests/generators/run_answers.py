@@ -122,6 +122,8 @@ class Search:
     def _link(self, state: State) -> str:
         """The operator before the next iteration; the first part has the one to its right between its iterations."""
         parts = self.spec.parts
+        if parts[state.part].by and state.taken and state.taken[-1].part == state.part:
+            return parts[state.part].by
         if state.part == 0:
             return parts[1].link if len(parts) > 1 else "NEXT"
         return parts[state.part].link

@@ -10,7 +10,7 @@ earlier part that does not repeat; then the two join.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hypothesis import strategies as st
@@ -91,8 +91,8 @@ class _RunWriter(Choices):
             self.parts.append(self._part(n, links[n], keyed, types, quantified))
         self._find_own()
         parts = self.parts
-        used = [p.link for p in parts[1:]] + [p.link for p in parts if p.repeats]
-        bounded = all(p.most is not None or p.link != "SEQ" for p in parts)
+        used = [p.link for p in parts[1:]] + [p.by or p.link for p in parts if p.repeats]
+        bounded = all(p.most is not None or (p.by or p.link) != "SEQ" for p in parts)
         window = self.pick([1, 2, 3, 4, 6]) if not bounded or self.chance(30) else None
         shared = len({p.var for p in parts if p.var}) < len([p for p in parts if p.var])
         per = "" if keyed and count > 1 and self.chance(50) and not shared else "PER (I)" if keyed else "PER ()"
@@ -128,7 +128,9 @@ class _RunWriter(Choices):
         atoms = [Atom(types[n], key, value)]
         if self.chance(15):
             atoms.append(Atom(self.pick(TYPES), key, value))
-        return PartSpec(tuple(atoms), least, most, link, f"l{n}" if self.chance(50) else "")
+        part = PartSpec(tuple(atoms), least, most, link, f"l{n}" if self.chance(50) else "")
+        by = self.pick(["NEXT", "THEN"]) if part.repeats and self.chance(15) else ""
+        return replace(part, by=by)
 
     def _find_own(self) -> None:
         for n, part in enumerate(self.parts):

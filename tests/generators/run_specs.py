@@ -183,6 +183,7 @@ class PartSpec:
     most: int | None
     link: str
     label: str = ""
+    by: str = ""  # the operator between iterations, where it is said
 
     @property
     def repeats(self) -> bool:
@@ -203,7 +204,8 @@ class PartSpec:
         if sign is None:
             many = "," if self.most is None else f",{self.most}"
             sign = f"{{{self.least}{'' if self.most == self.least else many}}}"
-        return f"({inner}){sign}" if self.label or len(self.atoms) > 1 else inner + sign
+        text = f"({inner}){sign}" if self.label or len(self.atoms) > 1 else inner + sign
+        return f"({text} BY {self.by})" if self.by else text
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class StateWriter(Writer):
             f"({first} ^ 2) WHERE {c}",
         ])  # fmt: skip
         names = {"X"} | (set(both) if second in body else set()) | {v for v in bound if v in body}
-        self.add(self.head(type, names), body)
+        self.add(self.head(type, names), body + self.at_most(names))
 
     def _numeric(self, variable: str) -> list[str]:
         """Atoms of derived types whose first column is a number."""
@@ -185,9 +185,18 @@ class StateWriter(Writer):
             if self.chance(50) and len(args) > 1 and COLUMNS[type][1] == "n":
                 args[1], top = "R9", f"{top} AS R9"
         since = self.since(labels) if self.chance(20) else ""
-        self.add(f"{type}({', '.join(args)}){since}", ", ".join(literals) + top)
+        tail = top + self.at_most({*names, *(["R9"] if top.endswith("R9") else [])})
+        self.add(f"{type}({', '.join(args)}){since}", ", ".join(literals) + tail)
 
-    # Windows by the clock
+    # Windows by the clock, and sessions
+
+    def session(self) -> tuple[list[str], list[str]]:
+        """A session window, and its key."""
+        atom = self.pick(["a({})", "b({})", "c({})", "d({}, _)", *self._numeric("{}")])
+        key = self.pick(["S1", "S1", "_"])
+        most = self.pick(["", "", f", most = {self.number(2, 9)}s"])
+        window = f"w: session({self.number(1, 4)}s, {atom.format(key)}{most})"
+        return ([window], []) if key == "_" else ([window, "S1 != 99"], ["S1"])
 
     def clock_rule(self, type: str) -> None:
         """A rule over clock windows: beside facts, events or nothing; with what must not be inside, or collects."""
@@ -195,7 +204,9 @@ class StateWriter(Writer):
         origin = self.pick(["", "", "", f", from = {self.number(-2, 3)}"])
         literals, sure = [f"w: every({size}s{hop}{origin})"], list[str]()
         windows = ["w"]
-        if self.chance(25):
+        if self.chance(40):
+            literals, sure = self.session()
+        elif self.chance(25):
             literals.append("v: previous(w)")
             windows.append("v")
         if self.chance(40):
@@ -223,7 +234,7 @@ class StateWriter(Writer):
                 names = [v for v in sure if v != "K"] or ["1"]
                 args = [self.pick([*names, "start(w)", "length(w)"]) if k == "n" else "'k'" for k in COLUMNS[type]]
                 since = self.since(["w"]) if self.chance(15) else ""
-                self.add(f"{type}({', '.join(args)}){since}", ", ".join(literals))
+                self.add(f"{type}({', '.join(args)}){since}", ", ".join(literals) + self.at_most(sure))
                 return
         body = part("", more=sure)
         self._collecting(type, literals, body, windows, self.pick([*sure, "G", "_"]), ["w"])
@@ -241,7 +252,7 @@ class StateWriter(Writer):
             (f"(({one.format('X')})+).4 WHERE X >= prev(X) PER ()", "count(X)"),
         ])  # fmt: skip
         args = [value if k == "n" else "'k'" for k in COLUMNS[type]]
-        self.add(f"{type}({', '.join(args)})", body)
+        self.add(f"{type}({', '.join(args)})", body + self.at_most([]))
 
     # Policies over what may still vanish
 
@@ -261,12 +272,14 @@ class StateWriter(Writer):
             f"({first} SEQ[{policy}] {second}).{self.number(3, 9)} WHERE X <= Y",
             f"(l(X) SEQ d(Y, _)).{self.number(1, 3)} SEQ f(_)",
         ])  # fmt: skip
-        self.add(self.head(type, {"X", "Y"}), body)
+        if self.chance(self.throttles):
+            body = self.pick(["l(X), Y = X", body])
+        self.add(self.head(type, {"X", "Y"}), body + self.at_most(["X", "Y"]))
 
 
-def _writing(*kinds: str, facts: int = 0, policies: int = 0) -> Callable[[Number], str]:
+def _writing(*kinds: str, facts: int = 0, policies: int = 0, throttles: int = 8) -> Callable[[Number], str]:
     def write(number: Number) -> str:
-        writer = StateWriter(number)
+        writer = StateWriter(number, throttles=throttles)
         writer.policies = writer.chance(policies)
         if writer.chance(facts):
             writer.changing()
@@ -283,6 +296,8 @@ KINDS: dict[str, Callable[[Number], str]] = {
     "clock": _writing("clock", facts=40),
     "facts": _writing("facts", facts=100),
     "revised": _writing("revised"),
+    "throttles": _writing("operator", "label", "collects", "clock", "facts", "run", facts=30, throttles=70),
+    "throttled": _writing("revised", throttles=60),
     "layers": _writing("collects", "clock", "facts", "operator", "label", "policy", "run", facts=60, policies=40),
 }
 

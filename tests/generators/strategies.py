@@ -100,7 +100,13 @@ def _compound(inner: st.SearchStrategy[s.Node]) -> st.SearchStrategy[s.Node]:
         ),
         st.builds(s.Window, inner, lengths),
         st.builds(s.Power, inner, st.integers(1, 9), st.booleans()),
-        st.builds(s.Quantified, inner, st.integers(0, 3), st.none() | st.integers(0, 3)),
+        st.builds(
+            s.Quantified,
+            inner,
+            st.integers(0, 3),
+            st.none() | st.integers(0, 3),
+            st.none() | st.sampled_from(["NEXT", "THEN", "SEQ"]),
+        ),
         st.builds(lambda n, x, y, p: s.Not(n, (x, y), p), inner, inner, inner, st.none() | policies),
         st.builds(s.Where, inner, conditions),
     )

@@ -120,7 +120,6 @@ WRONG = [
     Case("broken", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "time": 1}\n{"type": "smoke"\n'}, ("a.jsonl",)),
     Case("two on a line", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "time": 1}{"type": "heat", "place": "a", "time": 2}\n'}, ("a.jsonl",)),
     Case("closed twice", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": 1, "time": 1}}\n'}, ("a.jsonl",)),
-    Case("a list of events", SMOKE, {"a.jsonl": '[{"type": "smoke", "place": "a", "level": 1, "time": 1}]\n'}, ("a.jsonl",)),
     Case("single quotes", SMOKE, {"a.jsonl": "{'type': 'smoke', 'place': 'a', 'level': 1, 'time': 1}\n"}, ("a.jsonl",)),
     Case("a number for text", SMOKE, {"a.jsonl": '{"type": "smoke", "place": 5, "level": 1, "time": 1}\n'}, ("a.jsonl",)),
     Case("text for a number", SMOKE, {"a.jsonl": '{"type": "smoke", "place": "a", "level": "1", "time": 1}\n'}, ("a.jsonl",)),

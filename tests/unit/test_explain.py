@@ -134,7 +134,7 @@ def test_left_associativity_is_shown() -> None:
 
 
 def test_an_unknown_format() -> None:
-    with pytest.raises(augury.RunError, match="unknown format `svg`\n  hint: there is text, json, mermaid"):
+    with pytest.raises(augury.RunError, match="unknown format `svg`\n  hint: there is text, json, mermaid, operators"):
         augury.compile(PROGRAM).explain("svg")
 
 

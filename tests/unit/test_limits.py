@@ -183,3 +183,17 @@ def test_long_values_are_cut_in_messages() -> None:
     with pytest.raises(DataError) as caught:
         session.push({"type": "a" * 1_000_000, "args": [1], "time": "x" * 1_000_000})
     assert len(str(caught.value)) < 10_000
+
+
+@pytest.mark.parametrize(
+    "rule", ["e(K, count(V)) <- a(K, V)+ PER (K).", "e(K, sum(V)) <- a(K, V)+ PER (K) LONGEST."], ids=["all", "longest"]
+)
+def test_partial_matches_of_a_run_count_as_pairs(rule: str) -> None:
+    """Two events at each of many times have two to the power of these matches."""
+    session = augury.compile(rule).session(clock="logical", limits={"pairs": 2_000})
+    twice = [Event("a", ("k", i + j), i) for i in range(16) for j in (0, 1)]
+    session.push(twice[:8])
+    before = [e.content for e in session.events()]
+    with pytest.raises(RunError, match="rule `e` looks at more than 2,000 pairs of events in one step"):
+        session.push(twice[8:])
+    assert [e.content for e in session.events()] == before

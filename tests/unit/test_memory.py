@@ -26,6 +26,8 @@ PROGRAMS = {
     "windows by the clock": "p(K, count(), median(X)) <- w: every(10s), while w: collect b(K, X).",
     "windows that hop": "p(count(), sum(X)) <- w: every(20s, 5s), while w: collect b(_, X).",
     "ranking": "p(K, R) <- w: every(10s), while w: collect b(K, X) TOP 2 BY sum(X) AS R.",
+    "throttle": "p(K, X) <- b(K, X) AT MOST 2 PER (K) EVERY 30s.",
+    "throttle of equal events": "p(X) <- b(K, X) ONCE PER (K) EVERY 30s.",
     "recent": "p(K) <- (a(K) SEQ[recent] b(K, _)).10s.",
     "chronological": "p(K) <- (a(K) SEQ[chronological] b(K, _)).10s.",
     "repeated": "p(K) <- (a(K) ^ 3).10s.",

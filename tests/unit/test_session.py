@@ -545,6 +545,9 @@ LINEAR = {
     "totals of windows": "m(X, count(), median(X)) <- w: every(20s), while w: collect a(X).",
     "windows that hop": "m(count(), sum(X), max(X)) <- w: every(60s, 1s), while w: collect a(X).",
     "ranking": "m(X, R) <- w: every(20s), while w: collect a(X) TOP 2 BY count() AS R.",
+    "throttle": "m(X) <- a(X) AT MOST 2 PER (X) EVERY 60s.",
+    "throttle of all": "m(X) <- a(X) AT MOST 1 EVERY 9s.",
+    "once": "m(X) <- a(X) ONCE PER (X).",
     "recursion": "n(0) <- a(_). n(C + 1) <- n(C) SEQ[recent] b(_).",
     "labels": "m(X) <- i: a(X), j: b(Y), i before j, {i, j} within 6s.",
 }
@@ -586,6 +589,21 @@ def test_a_late_event_costs_the_windows_it_lies_in(name: str) -> None:
         found.append(sum(o["touched"] for o in one.stats()["operators"]) - before)
         ends = {change.event.end for change in changes}
         assert changes and (len(ends) == windows if windows else ends <= set(range(105, 121)))
+    assert found[1] <= found[0] + 10, found
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_late_event_is_decided_with_the_next_ones_only(most: int) -> None:
+    """A throttle decides anew until the last n that it gives are those of before."""
+    found = []
+    for count in (300, 3000):
+        one = session(f"m(X, Y) <- a(X, Y) AT MOST {most} PER (X) EVERY 10s.")
+        times = np.arange(count)
+        one.push({"a": pd.DataFrame({"x": times % 3, "y": times % 7, "time": 10 * times})})
+        one.push(event("a", 0, 0, -1))  # the events of the key are looked at one by one from now on
+        before = sum(o["touched"] for o in one.stats()["operators"])
+        one.push(event("a", 605, 0, -1))
+        found.append(sum(o["touched"] for o in one.stats()["operators"]) - before)
     assert found[1] <= found[0] + 10, found
 
 

@@ -141,6 +141,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
     "windows": ("p(X, count()) <- w: every(5s), while w: collect a(X). q(X, count()) <- w: every(5s), a(X), while w: collect b(Y).", {"lateness": "9s"}, history("a", "b")),
     "windows that hop": ("p(count(), sum(X), median(X)) <- w: every(6s, 2s), while w: collect a(X). q(sum(X)) <- w: every(6s, 2s), while w: collect a(X).", {"lateness": "9s"}, [*history("a", "b"), "prune", *history("b", n=3)]),
     "ranking": ("p(X, R) <- w: every(9s), while w: collect a(X) TOP 2 BY count() AS R.", {}, history("a", "b")),
+    "throttle": ("p(X) <- a(X) AT MOST 2 PER (X) EVERY 9s. q(X) <- b(X) ONCE PER (X).", {"lateness": "4s"}, [*history("a", "b"), "prune", *history("b", n=3)]),
     "groups of nothing": ("shop(0). shop(7). p(S, count(), last(S)) <- w: every(9s), shop(S), while w: collect a(S) or none, count() < 3.", {}, history("a", "b")),
     "several collects": ("p(count(x), count(y)) <- r: a(X), w: extend(r, 9s), while w: collect x: a(X), last 2: collect y: b(X).", {}, history("a", "b")),
     "repeat": ("p(X) <- (a(X) ^ 3).30.", {}, history("a", "b")),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import augury
+from augury.core.model import Event
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 from augury.engine.operators.derive import Derived
@@ -109,3 +110,14 @@ def test_answers_of_a_chain_of_rules_are_traced_rule_by_rule(count: int, monkeyp
     assert len(traced) <= 6 * count
     last = [e for e in augury.run(rules, events) if e.type == f"e{count}"]
     assert table.num_rows == 3 * count and [e.trace for e in last] == [("i0",), ("i1",), ("i2",)]
+
+
+@pytest.mark.parametrize("count", [10, 12, 13, 14])
+def test_many_longest_matches_that_fall_at_once(count: int) -> None:
+    """A sweep of fallen matches reads only what is known of moments, not the room behind it."""
+    program = augury.compile("e(K, sum(V)) <- a(K, V)+ PER (K) LONGEST.")
+    events = [Event("a", ("k", i + j), i) for i in range(count) for j in (0, 1)]
+    session = program.session(clock="logical")
+    for first in (0, 8):
+        session.push(events[first : first + 8] if not first else events[first:])
+    assert {e.content for e in session.events()} == {e.content for e in augury.run(program, events, clock="logical")}

@@ -455,6 +455,14 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
         "sale(1, 'a', 3) @ 3; sale(1, 'b', 2) @ 4; sale(2, 'c', 1) @ 5; end @ 25", "least(1, 'a')",
         ["least 1 of 1: sale(1, 'a', 3) @ 3 | `TOP 1 BY min(A) ASC PER (K)`: it is 3, in place 2"],
     ),
+    "held back by a throttle": (
+        "alarm(S, T) <- temp(S, T), T > 90 ONCE PER (S) EVERY 10s.", "temp('a', 91) @ 1; temp('b', 95) @ 2; temp('a', 92) @ 5", "alarm('a', 92)",
+        ["alarm 1 of 1: temp('a', 92) @ 5 | `AT MOST 1 PER (S) EVERY 10s`: alarm('a', 91) @ 1 was given before"],
+    ),
+    "held back by two": (
+        "e(X) <- a(X) AT MOST 2.", "a(1) @ 1; a(2) @ 2; a(3) @ 3", "e(3)",
+        ["e 1 of 1: a(3) @ 3 | `AT MOST 2`: e(1) @ 1, e(2) @ 2 were given before"],
+    ),
     "something where there should be nothing": (
         "shop('a'). idle(S) <- w: every(10s), shop(S), while w: collect sale(S) or none, count() = 0.", "sale('a') @ 3; end @ 15", "idle('a')",
         ["idle 1 of 1: sale('a') @ 3 | `count() = 0`: 1 = 0 does not hold"],

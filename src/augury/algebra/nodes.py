@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.clock_windows import Windows
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
+from augury.core.clock import show_duration
 from augury.core.errors import NOWHERE, Span
 from augury.core.model import Term
 
@@ -161,6 +162,30 @@ class Every:
 
     windows: Windows
     span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class SessionWindow:
+    """Session windows: of the occurrences of `input` with one key, the maximal groups without a pause longer than `gap`.
+
+    Sorted by start, one belongs to the group of those before it if it starts no later than `gap` after their greatest end.
+    A row is an interval, from the least start to the greatest end plus `gap`, and the key: all variables of `input`. Null is
+    no key. Windows longer than `most` are not given. Lengths are in microseconds.
+    """
+
+    input: Scan
+    gap: int
+    most: int | None = None
+    span: Span = _SPAN
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(sorted(variables(*self.input.args)))
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return " ".join(self.span.text.split())
 
 
 @dataclass(frozen=True)
@@ -384,7 +409,9 @@ class Run:
     span: Span = _SPAN
 
 
-Node: TypeAlias = Scan | Instant | Every | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+Node: TypeAlias = (
+    Scan | Instant | Every | SessionWindow | Label | Select | Within | Join | Either | Repeat | Graph | Unfold | Run
+)
 
 
 # Rules
@@ -451,6 +478,12 @@ class AtMost:
     per: tuple[str, ...] = ()
     every: int | None = None
     span: Span = _SPAN
+
+    @property
+    def text(self) -> str:
+        """The clause as it is written."""
+        per = f" PER ({', '.join(self.per)})" if self.per else ""
+        return f"AT MOST {self.count}{per}{'' if self.every is None else f' EVERY {show_duration(self.every)}'}"
 
 
 @dataclass(frozen=True)
@@ -556,7 +589,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Instant() | Every():
             return ()
-        case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
+        case Label() | Select() | SessionWindow() | Within() | Repeat() | Graph() | Unfold():
             return (node.input,)
         case Join() | Either():
             return (node.left, node.right)
@@ -571,6 +604,10 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Scan() | Instant() | Every():
             return node
+        case SessionWindow():
+            below = change(node.input)
+            assert isinstance(below, Scan), "a session is of the occurrences of an atom"
+            return replace(node, input=below)
         case Label() | Select() | Within() | Repeat() | Graph() | Unfold():
             return replace(node, input=change(node.input))
         case Join() | Either():
@@ -746,7 +783,7 @@ def bound_vars(node: Node) -> set[str]:
             own = {v for part in node.parts for v in part.own}
             found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))
             return found - own | {result.name for result in node.results}
-        case Join() | Label() | Repeat() | Select() | Within():
+        case Join() | Label() | Repeat() | Select() | SessionWindow() | Within():
             found = {v for part in inputs(node) for v in bound_vars(part)}
             return found | _bound_by(conditions(node))
         case _:

@@ -45,7 +45,16 @@ def place(node: n.Node, varying: Collection[str] = ()) -> n.Node:
         case n.Run():
             return place_run(node, lambda condition: _varies(condition, varying) or not _is_pure(condition))
         case (
-            n.Either() | n.Every() | n.Graph() | n.Instant() | n.Join() | n.Label() | n.Repeat() | n.Scan() | n.Unfold()
+            n.Either()
+            | n.Every()
+            | n.Graph()
+            | n.Instant()
+            | n.Join()
+            | n.Label()
+            | n.Repeat()
+            | n.Scan()
+            | n.SessionWindow()
+            | n.Unfold()
         ):
             pass
         case _:
@@ -195,8 +204,8 @@ def _sink_into(condition: n.Condition, node: n.Node, needs: set[str], labels: se
         case n.Repeat():
             below = [] if once else below
         case n.Select():
-            below = [] if isinstance(node.input, n.Scan | n.Instant | n.Every | n.Label) else below
-        case n.Graph() | n.Unfold():
+            below = [] if isinstance(node.input, n.Scan | n.Instant | n.Every | n.SessionWindow | n.Label) else below
+        case n.Graph() | n.SessionWindow() | n.Unfold():
             below = []
         case n.Every() | n.Instant() | n.Label() | n.Scan() | n.Within():
             pass

@@ -92,6 +92,8 @@ def settling_delays(plan: Plan) -> dict[Predicate, int | None]:
         runs = [x for rule in stratum.rules for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
         own = [min(run.windows) if run.windows else None for run in runs]
         own += [rule.delay for rule in stratum.rules]
+        # An occurrence that lasts may still join a session that has ended.
+        own += [None for rule in stratum.rules for x in rule.nodes if isinstance(x, n.SessionWindow)]
         own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
         late = None if None in (*before, *own) else _most(before) + _most(own)
         found.update(dict.fromkeys(stratum.types, late))
@@ -201,6 +203,9 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
             yield from _of_sides(node, builder)
             if node.absent is not None:
                 yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
+        elif isinstance(node, n.SessionWindow):
+            name = builder.interval(node)
+            yield Memory("SESSION", "open", keep((name, "e"), (name, "s")), node.span)
         elif isinstance(node, n.Repeat):
             yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
         elif isinstance(node, n.Run):
@@ -250,6 +255,8 @@ def _keep(builder: Timing, x: Point, y: Point) -> int | None:
 def _settling(body: n.Node) -> Iterator[str]:
     """When each absence of a rule is certain."""
     for node in n.walk(body):
+        if isinstance(node, n.SessionWindow):
+            yield f"session: {show_duration(node.gap)} after its last event"
         if isinstance(node, n.Run) and node.which != "ALL":
             yield f"{node.which}: when no other match with the same first event can come"
         if isinstance(node, n.Join) and node.absent is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.algebra.nodes import Graph, Instant, Label, Node, Policy, Run, RunPart, Scan, Unfold, walk
+from augury.algebra.nodes import Graph, Instant, Label, Node, Policy, Run, RunPart, Scan, SessionWindow, Unfold, walk
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Apply, Build, Const, Var
@@ -30,6 +30,8 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
         case Label():
             names[f"label {node.label}"] = f"L{len(names)}"
             return canonical(node.input, names)
+        case SessionWindow():
+            return f"Session {canonical(node.input, names)} {node.gap} {node.most}"
         case Policy():
             by, per = names.get(node.by or ""), tuple(names.get(v) for v in node.per)
             return f"Policy {node.name} {node.ties} {by} {per}"

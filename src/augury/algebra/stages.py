@@ -337,7 +337,7 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
         for node in rule.nodes:
-            if isinstance(node, n.Instant) or (isinstance(node, n.Run) and node.which != "ALL"):
+            if isinstance(node, n.Instant | n.SessionWindow) or (isinstance(node, n.Run) and node.which != "ALL"):
                 return False
             if isinstance(node, n.Join | n.Repeat) and node.policy != n.UNRESTRICTED:
                 return False
@@ -346,7 +346,8 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
 
 def asks_the_clock(stage: Stage) -> bool:
     """Whether what a stage makes hangs on where the clock stands: there are windows up to there, or answers wait for it."""
-    return INPUT in stage.reads or any(rule.until is not None for rule in stage.rules)
+    waits = any(isinstance(node, n.SessionWindow) for rule in stage.rules for node in rule.nodes)
+    return INPUT in stage.reads or waits or any(rule.until is not None for rule in stage.rules)
 
 
 def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
@@ -396,7 +397,17 @@ def _sliced(node: n.Node) -> n.Node:
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
             where = tuple(_sliced_where(c) for c in below.where)
             return replace(below, key=(*below.key, SLICE), among=among, where=where)
-        case n.Either() | n.Every() | n.Graph() | n.Instant() | n.Label() | n.Repeat() | n.Unfold() | n.Within():
+        case (
+            n.Either()
+            | n.Every()
+            | n.Graph()
+            | n.Instant()
+            | n.Label()
+            | n.Repeat()
+            | n.SessionWindow()
+            | n.Unfold()
+            | n.Within()
+        ):
             pass
         case _:
             assert_never(below)

@@ -44,6 +44,8 @@ def edges(rule: n.Rule) -> list[Edge]:
             add(node.absent, "between", node.span)
         if isinstance(node, n.Repeat) and node.consecutive:
             add(node.input, "between", node.span)
+        if isinstance(node, n.SessionWindow):
+            add(node.input, "grouping", node.span)
         if isinstance(node, n.Run):
             for pattern, kind in _looked_at(node):
                 add(pattern, kind, node.span)

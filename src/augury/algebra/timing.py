@@ -129,6 +129,13 @@ class Timing:
                 reason = Reason(f"the windows `{node.windows.text}`", node.span)
                 self._at_most(name, "e", name, "s", Limit(node.windows.longest), reason)
                 return name
+            case n.SessionWindow():
+                inner, name = self.add(node.input), self._new("session")
+                self._at_most(name, "s", inner, "s", Limit(0))
+                self._at_most(inner, "e", name, "e", Limit(-node.gap))
+                if node.most is not None:
+                    self._window(name, node.most, node.span)
+                return name
             case n.Label():
                 inner = self.add(node.input)
                 self._is(node.label, (inner, "s"), (inner, "e"))

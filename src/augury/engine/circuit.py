@@ -89,11 +89,6 @@ class Circuit(Runtime):
         self.extend(plan)
         self.settle()
 
-    def relied_on_lengths(self, frontier: int) -> None:
-        """The past was forgotten up to a frontier, as far as inputs that are as long as those so far do not need it."""
-        begins = frontier - self.longest_seen
-        self.begins = begins if self.begins is None else max(begins, self.begins)
-
     # Running
 
     def run(self, last: int | None = None) -> None:

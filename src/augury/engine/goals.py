@@ -18,6 +18,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    SessionWindow,
     Unfold,
     Within,
     inputs,
@@ -169,7 +170,7 @@ def size(node: Node) -> int:
             return sum(part.least * size(part.input) for part in node.parts)
         case Join():
             return size(node.left) + size(node.right)
-        case Either() | Every() | Graph() | Instant() | Label() | Select() | Unfold() | Within():
+        case Either() | Every() | Graph() | Instant() | Label() | Select() | SessionWindow() | Unfold() | Within():
             pass
         case _:
             assert_never(node)

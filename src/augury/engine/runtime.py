@@ -182,6 +182,11 @@ class Runtime:
             )
         self.longest_seen = max(self.longest_seen, int(lengths.max(initial=0)))
 
+    def relied_on_lengths(self, frontier: int) -> None:
+        """The past was forgotten up to a frontier, as far as inputs that are as long as those so far do not need it."""
+        begins = frontier - self.longest_seen
+        self.begins = begins if self.begins is None else max(begins, self.begins)
+
     def longest_of(self, types: Iterable[Predicate]) -> int | None:
         """How long events of some types last at most, in time points; None where nothing bounds it."""
         lengths = self.lengths

@@ -25,6 +25,7 @@ from augury.engine.operators.runs.greedy import Greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.partials import Partials
+from augury.engine.operators.session_windows import SessionWindows
 from augury.engine.operators.settled import Settled
 from augury.engine.operators.throttle import EventRows, Throttle
 from augury.engine.runtime import Runtime
@@ -59,6 +60,7 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.RederiveSpec: Rederive,
     s.ScanSpec: ScanOperator,
     s.SelectSpec: MapOperator,
+    s.SessionSpec: SessionWindows,
     s.SetSpec: Derived,
     s.SettledSpec: Settled,
     s.ThrottleSpec: Throttle,

@@ -15,8 +15,9 @@ from augury.algebra.properties import Properties, all_properties, operator_key
 from augury.algebra.sharing import canonical, sharing
 from augury.algebra.strata import Stratum, strata
 from augury.algebra.terms import show
-from augury.core.clock import show_duration
+from augury.core.clock import Clock, show_duration
 from augury.core.errors import RunError, Span
+from augury.explain.operator_plan import operators_json, operators_text
 from augury.explain.query_words import query_json, query_text
 from augury.explain.spark import stages_json, stages_text
 from augury.explain.tree import Flowchart, Tree
@@ -24,8 +25,10 @@ from augury.explain.wording import show_condition
 from augury.language.checks.static import call_modes
 from augury.language.rules import syntax as s
 from augury.language.rules.show import Printer
+from augury.planner.physical_plan import plan_on_some_clock
+from augury.planner.specs import Spec
 
-FORMATS = ("text", "json", "mermaid")
+FORMATS = ("text", "json", "mermaid", "operators")
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,25 @@ def explain(plan: Plan, optimised: Plan, modules: Iterable[s.Module], format: st
                 "rules": [_as_json(rule) for rule in rules],
                 **({"queries": [query_json(query) for query in plan.graph_queries]} if plan.graph_queries else {}),
                 "knowledge": _knowledge_json(plan),
+                "operators": operators_json(*_physical(optimised), {}),
                 "spark": stages_json(plan),
             }
             return json.dumps(found, indent=2, ensure_ascii=False)
         case "mermaid":
             return mermaid(optimised)
+        case "operators":
+            return operators_text(*_physical(optimised), {})
     queries = [query_text(query) for query in plan.graph_queries]
     if not rules and not queries:
         return "no event rules"
     known = [["knowledge", *_knowledge_text(plan)]] if call_modes(plan) else []
     parts = [*known, ["on Spark", *stages_text(plan)]]
     return "\n\n".join([*queries, *(_as_text(rule) for rule in rules), *("\n".join(part) for part in parts)])
+
+
+def _physical(optimised: Plan) -> tuple[tuple[Spec, ...], Clock]:
+    physical, clock = plan_on_some_clock(optimised)
+    return physical.specs, clock
 
 
 def explain_rules(plan: Plan, optimised: Plan, modules: Iterable[s.Module]) -> list[Explained]:
@@ -165,6 +176,8 @@ def _describe(node: n.Node, plan: Plan) -> Tree:
             return Tree(f"time point {show(node.time)}", (), "input")
         case n.Every():
             return Tree(node.windows.text, (), "input")
+        case n.SessionWindow():
+            return Tree(node.text, (describe(node.input, plan),))
         case n.Label():
             inner = describe(node.input, plan)
             return inner if node.interval else replace(inner, text=f"{node.label}: {inner.text}")
@@ -234,7 +247,7 @@ def _part_tree(part: n.RunPart, linked: bool, plan: Plan) -> Tree:
     inner = describe(part.input, plan)
     words: list[str] = [part.link] if linked else []
     if (part.least, part.most) != (1, 1):
-        words.append(_times(part))
+        words.append(_times(part) + ("" if part.between == part.link or not part.repeats else f" by {part.between}"))
     if part.where:
         each = "each " if part.repeats else ""
         words.append(f"{each}where {_all(part.where)}")

@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "E269": "a time format has a directive that does not exist",
     "E270": "AT MOST does not fit the rule",
     "E275": "`fact latest` does not say its key, or does not fit the rules beside it",
+    "E276": "a session is not written as one, or cannot stand there",
     "E301": "a variable is not bound",
     "E302": "a variable of the negated part of NOT is used outside",
     "E303": "a variable is bound in one branch of OR only",

@@ -23,6 +23,7 @@ from augury.algebra.nodes import (
     Relative,
     Repeat,
     Select,
+    SessionWindow,
     bound_vars,
     condition_labels,
     condition_vars,
@@ -285,4 +286,4 @@ def bound_by_facts(node: Node) -> set[str]:
 
 def _stretched(node: Join) -> bool:
     """Whether its parts may be the same events over different intervals: `a AND (@2 AND a)`."""
-    return node.op != "SEQ" and any(isinstance(n, Instant | Every) for n in walk(node))
+    return node.op != "SEQ" and any(isinstance(n, Instant | Every | SessionWindow) for n in walk(node))

@@ -29,6 +29,7 @@ from augury.algebra.nodes import (
     Run,
     Scan,
     Select,
+    SessionWindow,
     Unfold,
     Within,
     bound_vars,
@@ -62,6 +63,7 @@ from augury.planner.specs import (
     RederiveSpec,
     ScanSpec,
     SelectSpec,
+    SessionSpec,
     SettledSpec,
     Spec,
     ThrottleSpec,
@@ -198,6 +200,7 @@ def _throttle(planning: Planning, rule: Rule, most: AtMost, rows: Reading, cover
     throttle = ThrottleSpec(
         inputs=(planning.add(events),), out=Output.of(names), rule=rule.label,
         count=most.count, every=every, args=names, per=most.per,
+        owned=set(most.per) <= {arg.name for arg in rule.args if isinstance(arg, Var)},
     )  # fmt: skip
     return planning.add(throttle)
 
@@ -223,6 +226,8 @@ def choose_pattern(planning: Planning, node: Node, needs: Needs, rule: str) -> R
         case Every():
             refuse_clock(node.windows, planning.setting.clock.kind, rule)
             return planning.add(ClockWindowsSpec(rule=rule, windows=node.windows))
+        case SessionWindow():
+            return _session(planning, node, rule)
         case Label() | Within():
             return _named(planning, node, needs, rule)
         case Select():
@@ -248,6 +253,14 @@ def choose_pattern(planning: Planning, node: Node, needs: Needs, rule: str) -> R
             return choose_run(planning, node, needs, rule)
         case _:
             assert_never(node)
+
+
+def _session(planning: Planning, node: SessionWindow, rule: str) -> Reading:
+    clock, occurrences = planning.setting.clock, planning.pattern(node.input, Needs(frozenset(node.key)), rule)
+    most = FAR if node.most is None else clock.length(node.most)
+    gap, out = clock.exact_length(node.gap), Output.of(node.key)
+    session = SessionSpec(inputs=(occurrences,), out=out, rule=rule, type=node.input.predicate, gap=gap, most=most)
+    return planning.add(session)
 
 
 def _graphs(planning: Planning, node: Graph, needs: Needs, rule: str) -> Reading:

@@ -1,6 +1,9 @@
-"""Joins parts that have something in common first, so that no product of unrelated events is made.
+"""Joins parts that share a variable first, so that no product of unrelated events is made.
 
     a(X), b(Y), c(X, Y)   →   a(X), c(X, Y), b(Y)
+
+A shared variable is looked up in an index; a condition on times only bounds how far to look. So parts that times alone
+relate come after those that share a variable.
 
 AND is commutative and associative, so the events are the same. It is left as written where a policy chooses among
 occurrences, because the order of their parts breaks ties.
@@ -33,7 +36,8 @@ def _chain(node: n.Node, where: tuple[n.Condition, ...]) -> n.Node:
         return node
     ordered, left = [parts[0]], parts[1:]
     while left:
-        chosen = next((p for p in left if _related(p, ordered, where)), left[0])
+        sharing = (p for p in left if _shares_variable(p, ordered))
+        chosen = next(sharing, None) or next((p for p in left if _related(p, ordered, where)), left[0])
         left.remove(chosen)
         ordered.append(chosen)
     if ordered == parts:
@@ -50,10 +54,13 @@ def _parts(node: n.Node) -> list[n.Node]:
     return [*_parts(node.left), node.right] if plain and isinstance(node, n.Join) else [node]
 
 
+def _shares_variable(part: n.Node, others: list[n.Node]) -> bool:
+    mine = n.bound_vars(part)
+    return any(mine & n.bound_vars(other) for other in others)
+
+
 def _related(part: n.Node, others: list[n.Node], where: tuple[n.Condition, ...]) -> bool:
-    """Whether a part shares a variable with others, or a condition on times relates them."""
-    if n.bound_vars(part) & {v for other in others for v in n.bound_vars(other)}:
-        return True
+    """Whether a condition on times relates a part to others."""
     mine, theirs = n.bound_labels(part), {label for other in others for label in n.bound_labels(other)}
     for condition in where:
         named = n.condition_labels(condition) if isinstance(condition, n.Relates | n.Spans) else set()

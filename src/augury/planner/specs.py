@@ -252,13 +252,17 @@ class EventRowsSpec(Spec):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThrottleSpec(Spec):
-    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever."""
+    """AT MOST: of the events with the values of `per`, at most `count` within `every` time points, or ever.
+
+    Where the key is `owned`, the arguments of the event hold it, so that equal events have equal keys.
+    """
 
     kind: ClassVar[str] = "at most"
     count: int
     every: int | None
     args: tuple[str, ...]
     per: tuple[str, ...]
+    owned: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -285,6 +289,16 @@ class ClockWindowsSpec(Spec):
 
     kind: ClassVar[str] = "windows"
     windows: Windows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SessionSpec(Spec):
+    """Session windows over the occurrences of `type`. Its output has a variable for each part of the key."""
+
+    kind: ClassVar[str] = "sessions"
+    type: Predicate
+    gap: int  # in time points
+    most: int
 
 
 # Pairs

@@ -52,6 +52,8 @@ class Finality:
             read = [self.since.get(t, self.frontier + 1) for t in reads.get(type, ()) if t not in stratum.types]
             since = limit = min(read, default=self.frontier + 1)
             for rule in stratum.rules:
+                if rule.predicate == type:
+                    since = limit = min([limit, *self._sessions_open(rule)])
                 runs = [x for x in n.walk(rule.body) if isinstance(x, n.Run) and x.which != "ALL"]
                 if rule.predicate == type and runs:
                     matches = list(self._open_matches(world, runs[0]))
@@ -60,6 +62,16 @@ class Finality:
                     limit = limit if rule.top is None and rule.at_most is None else min(limit, since)
             self.since[type] = min(self.since.get(type, since), since)
             self.limits[type] = min(self.limits.get(type, limit), limit)
+
+    def _sessions_open(self, rule: n.Rule) -> Iterator[int]:
+        """From which end on each session window of a rule may change: an occurrence that comes may have begun long before."""
+        lengths = event_lengths(self.plan, self.longest * (self.clock.tick if self.clock.kind == "logical" else 1))
+        for node in rule.nodes:
+            if isinstance(node, n.SessionWindow):
+                type = node.input.predicate
+                longest = lengths.get(type, 0)
+                since = self.since.get(type, self.frontier + 1)
+                yield -_NEVER if longest is None else since - self.clock.length(longest)
 
     def is_final(self, event: Event, model: ExplainedModel) -> bool:
         if event.end >= self.limits.get((event.type, len(event.args)), self.frontier + 1):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Rule
 from augury.algebra.scalar import RowError
-from augury.core.model import Event, Value, content_id, order_key
+from augury.core.model import Event, Value, content_id
 from augury.entailment import Derivation
 from augury.semantics.groups import GroupEvaluator
 from augury.semantics.occurrences import by_type
@@ -34,16 +34,14 @@ def _made(world: World, rule: Rule) -> Iterator[Made]:
     """The events that the rows of a rule make, with the derivation and the key of each row."""
     world.scalars.rule = rule.label
     groups = GroupEvaluator(world, rule)
-    per = rule.at_most.per if rule.at_most else ()
     for row in groups.rows():
         try:
             args, start, end = groups.head(row)
         except RowError as error:
             world.report(rule.label, str(error), row.binding, row.parts)
             continue
-        key = tuple(order_key(row.binding[v]) for v in per)
         derivation = Derivation(rule.label, row.parts + row.collected, row.proofs)
-        yield derived_event(rule.type, args, start, end), derivation, key
+        yield derived_event(rule.type, args, start, end), derivation, groups.key(row)
 
 
 def derive_from(

@@ -115,6 +115,10 @@ class GroupEvaluator:
 
     # The head
 
+    def key(self, row: Row) -> OrderKey:
+        """The values for which AT MOST chooses."""
+        return tuple(order_key(row.binding[v]) for v in (self.rule.at_most.per if self.rule.at_most else ()))
+
     def head(self, row: Row) -> tuple[tuple[Value, ...], int, int]:
         """The arguments, the start and the end of the event that a row gives."""
         start, end = self.start(row), cover(row, self.rule.covers)[1]

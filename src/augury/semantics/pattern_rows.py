@@ -75,6 +75,8 @@ class World:
                 yield Row(time, time)
             case n.Every():
                 yield from self._every(node)
+            case n.SessionWindow():
+                yield from self._sessions(node)
             case n.Label():
                 for row in self.rows(node.input):
                     parts = () if node.interval else row.parts
@@ -238,6 +240,24 @@ class World:
         for number in range(line.first_from(self.least), line.last_by(self.now) + 1):
             if line.begin(number) <= line.end(number):
                 yield Row(line.begin(number), line.end(number))
+
+    def _sessions(self, node: n.SessionWindow) -> Iterator[Row]:
+        """The maximal groups of occurrences with one key: each starts no later than the gap after the ends before it."""
+        gap = self.scalars.clock.exact_length(node.gap)
+        groups: dict[OrderKey, list[Row]] = {}
+        for row in sorted(self.rows(node.input), key=lambda r: (r.start, r.end)):
+            values = tuple(row.binding[v] for v in node.key)
+            key = tuple(map(order_key, values))
+            if any(value is None for value in values):
+                continue
+            known = groups.setdefault(key, [])
+            if known and row.start <= known[-1].end:
+                known[-1] = replace(known[-1], end=max(known[-1].end, row.end + gap))
+            else:
+                known.append(Row(row.start, row.end + gap, row.binding))
+        most = None if node.most is None else self.scalars.clock.length(node.most)
+        for sessions in groups.values():
+            yield from (row for row in sessions if most is None or row.end - row.start <= most)
 
     def _inside(self, condition: n.NoneInside, row: Row, other: Row) -> bool:
         window = row.labels[condition.window]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from augury.algebra.nodes import AtMost
 from augury.core.clock import Clock
@@ -13,20 +13,31 @@ Made = tuple[Event, Derivation, OrderKey]  # the event that a row makes, its der
 
 
 def throttled(at_most: AtMost, made: list[Made], clock: Clock) -> Iterator[tuple[Event, Derivation]]:
-    """In the order of events, a row is given unless n rows given before it with its key end later than its end - d.
+    """In the order of events, a row is given unless n rows given before it with its key end later than its end - d."""
+    derivations: dict[OrderKey, list[tuple[Event, Derivation]]] = {}
+    for event, derivation, _ in made:
+        derivations.setdefault(event.content, []).append((event, derivation))
+    for event, before in decided(at_most, ((event, key) for event, _, key in made), clock):
+        if len(before) < at_most.count:
+            yield from derivations[event.content]
 
-    Rows that make equal events are one, with the least of their keys.
-    """
-    rows: dict[OrderKey, list[Made]] = {}
-    for row in made:
-        rows.setdefault(row[0].content, []).append(row)
+
+def decided(
+    at_most: AtMost, made: Iterable[tuple[Event, OrderKey]], clock: Clock
+) -> Iterator[tuple[Event, list[Event]]]:
+    """Events in their order, each with those given before it that count; equal ones are one, with the least key."""
+    keys: dict[OrderKey, OrderKey] = {}
+    events: dict[OrderKey, Event] = {}
+    for event, key in made:
+        keys[event.content] = min(key, keys.get(event.content, key))
+        events.setdefault(event.content, event)
     given: dict[OrderKey, list[Event]] = {}
-    for equal in sorted(rows.values(), key=lambda some: some[0][0].order):
-        event = equal[0][0]
-        before = given.setdefault(min(key for _, _, key in equal), [])
-        if sum(_counts(earlier, event, at_most, clock) for earlier in before) < at_most.count:
-            before.append(event)
-            yield from ((row, derivation) for row, derivation, _ in equal)
+    for event in sorted(events.values(), key=lambda event: event.order):
+        earlier = given.setdefault(keys[event.content], [])
+        before = [other for other in earlier if _counts(other, event, at_most, clock)]
+        yield event, before
+        if len(before) < at_most.count:
+            earlier.append(event)
 
 
 def _counts(earlier: Event, event: Event, at_most: AtMost, clock: Clock) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Every, Instant, Rule, walk
+from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
 from augury.core.standing import Counts
@@ -178,7 +178,7 @@ class Detections(Outputs):
 
 def _ends_ahead(rule: Rule) -> bool:
     """Whether an answer may end after its last event: with a window, or at a time point."""
-    return bool(rule.covers) or any(isinstance(node, Instant | Every) for node in walk(rule.body))
+    return bool(rule.covers) or any(isinstance(node, Instant | Every | SessionWindow) for node in walk(rule.body))
 
 
 def _slice_of(time: Column, size: int) -> Column:

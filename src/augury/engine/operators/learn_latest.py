@@ -87,18 +87,20 @@ class LearnLatest(Learn):
         """The start, the end, the row and the fact of each event."""
         table = self.inputs[port].table
         starts, times = table.data[START, rows].tolist(), table.data[END, rows].tolist()
-        facts = map(tuple, table.data[table.codes][:, rows].T.tolist()) if table.codes else [()] * len(rows)
+        fields = np.array(table.codes, np.int64)[:, None]
+        facts = map(tuple, table.data[fields, rows].T.tolist()) if table.codes else [()] * len(rows)
         return zip(starts, times, rows.tolist(), facts, strict=True)
 
     def _take(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
         for start, time, row, fact in self._facts(port, rows):
-            line = self._line(fact)
+            key = self._key(fact)
+            line = self.lines.get(key) or self.lines.setdefault(key, KeyLine())
             if come:
                 line.making.setdefault(time, []).append((start, row, fact))
             else:
                 line.making[time].remove((start, row, fact))
+            self.changed.setdefault(key, set()).add(time)
         self.touched += len(rows)
-        self._note(port, rows)
         return []
 
     def _take_end(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
@@ -117,15 +119,12 @@ class LearnLatest(Learn):
         self.touched += len(rows)
         return found
 
-    def _note(self, port: int, rows: RowIds) -> None:
-        for _, time, _, fact in self._facts(port, rows):
-            self.changed.setdefault(self._key(fact), set()).add(time)
-
     def _key(self, fact: Codes) -> Codes:
-        codes = [fact[i] for i in self.key]
-        if any(code & 1 or code & 2 for code in codes):
-            return tuple(self.runtime.tables.dictionary.canonical(np.array(codes, np.int64)).tolist())
-        return tuple(codes)
+        return tuple([self._canonical(fact[i]) for i in self.key])
+
+    def _canonical(self, code: int) -> int:
+        """One code for equal values."""
+        return int(self.runtime.tables.dictionary.canon[code >> 1]) if code & 1 else code & -3
 
     def _line(self, fact: Codes) -> KeyLine:
         key = self._key(fact)
@@ -207,8 +206,7 @@ class LearnLatest(Learn):
     def _same(self, first: Codes, second: Codes) -> bool:
         if first == second:
             return True
-        codes = self.runtime.tables.dictionary.canonical(np.array([first, second], np.int64).ravel())
-        return bool((codes[: len(first)] == codes[len(first) :]).all())
+        return all(self._canonical(x) == self._canonical(y) for x, y in zip(first, second, strict=True))
 
     def _matches(self, pattern: Codes, fact: Codes) -> bool:
         anything = self.runtime.tables.dictionary.encode(ANY_VALUE)

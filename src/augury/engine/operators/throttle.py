@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import total_ordering
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.arrays import Array, RowIds
+from augury.core.arrays import Mask, RowIds
 from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Chooser
 from augury.engine.operators.derive import events_of
+from augury.engine.operators.throttle_tails import ThrottleTails
 from augury.planner.specs import EventRowsSpec, ThrottleSpec
 from augury.storage.frame import frame_of, store
 from augury.storage.table import END, LEFT, START
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
 
 _Codes = tuple[int, ...]
+_Entry = tuple[int, _Codes, _Codes]  # a row, the event that it makes, equal ones alike, and its key
+_BATCH = 64  # so many rows are worth columns
 _MANY = 8  # so many new events of a key are sorted in; fewer are inserted
 
 
@@ -114,32 +117,58 @@ def _end(event: _ThrottledEvent) -> int:
 class Throttle(Chooser):
     """Of the events with one key, in their order, those before which fewer than n within `every` are given.
 
-    An event looks at the n-th last one that was given before it. A change decides anew from its place on, from one event
-    that is given to the next, until the last n of them are those of before.
+    An event looks at the n-th last one that was given before it. Many events that come in order are decided by columns
+    (`ThrottleTails`). A change in the past decides anew from its place on, from one event that is given to the next, until
+    the last n of them are those of before.
     """
 
     kind = "at most"
 
     def __init__(self, runtime: Runtime, spec: ThrottleSpec) -> None:
-        self.count, self.every = spec.count, spec.every
+        self.count, self.every, self.owned = spec.count, spec.every, spec.owned
         fields = spec.inputs[0].vars
         self.args = [fields[name] for name in spec.args]
         self.per = [fields[name] for name in spec.per]
-        self.clear()
         super().__init__(runtime, spec)
+        self.tails = ThrottleTails(self.inputs[0].table, self.args, self.per, self.count, self.every)
+        self.clear()
 
     def clear(self) -> None:
         self.events: dict[_Codes, _ThrottledEvent] = {}  # by content
         self.groups: dict[_Codes, _KeyedEvents] = {}
+        self.tails.clear()
 
     def step(self) -> None:
-        lost, touched = self.losses(0), dict[_ThrottledEvent, list[int]]()  # with the new rows of each
-        for row, content, _ in self.contents(lost):
+        lost, gained = self.losses(0), self.gains(0)
+        gone = self.held(lost)
+        if len(gained) >= _BATCH:
+            gained = self.step_in_order(gained)
+        if len(gained) or gone:
+            self.step_singly(gone, self.held(gained))
+        if len(lost):
+            self.links[0].kill(lost)
+
+    def step_in_order(self, rows: RowIds) -> RowIds:
+        """Decides about rows that come after all others of their key; the rest of them."""
+        numbers = self.tails.numbers(rows)
+        fits = self.tails.fitting(rows, numbers)
+        if not fits.any() or (not self.owned and (not fits.all() or self.tails.spread(rows, numbers))):
+            return rows
+        given = self.tails.take(rows[fits], numbers[fits])
+        store(frame_of(self.inputs[0], given), self.out)
+        return rows[~fits]
+
+    def step_singly(self, gone: list[_Entry], come: list[_Entry]) -> None:
+        """Decides anew where rows come and go in the past."""
+        touched = dict[_ThrottledEvent, list[int]]()  # with the new rows of each
+        for row, content, _ in gone:
             event = self.events[content]
             del event.rows[row]
             touched.setdefault(event, [])
-        for row, content, key in self.contents(self.gains(0)):
-            touched.setdefault(self.enter(row, content, key), []).append(row)
+        for entry in come:
+            event = self.enter(*entry)
+            touched.setdefault(event, []).append(entry[0])
+            self.tails.latest = max(self.tails.latest, event.end)
         flipped = self.decide(touched)
         taken, left = set[int](), set[int]()
         for event in dict.fromkeys((*touched, *flipped)):
@@ -150,11 +179,9 @@ class Throttle(Chooser):
                 left.update(event.rows.keys() - fresh)
             event.shown = event.given
         self.show(taken, left)
-        if len(lost):
-            self.links[0].kill(lost)
 
-    def contents(self, rows: RowIds) -> Iterator[tuple[int, _Codes, _Codes]]:
-        """Rows with the event that each makes, equal ones alike, and with their keys."""
+    def entries(self, rows: RowIds) -> list[_Entry]:
+        """Rows with the events that they make, and their keys."""
         data, canonical = self.inputs[0].table.data, self.runtime.tables.dictionary.canonical
 
         def codes(fields: list[int]) -> Iterable[_Codes]:
@@ -163,7 +190,33 @@ class Throttle(Chooser):
 
         times = zip(data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
         found = zip(rows.tolist(), times, codes(self.args), codes(self.per), strict=True)
-        return ((row, (*interval, *args), key) for row, interval, args, key in found)
+        return [(row, (*interval, *args), key) for row, interval, args, key in found]
+
+    def held(self, rows: RowIds) -> list[_Entry]:
+        """The same, once all events are held that a change of them may concern."""
+        entries = self.entries(rows)
+        missing = {key: row for row, _, key in entries if key not in self.groups}
+        if missing:
+            numbers = self.tails.numbers(np.array(list(missing.values()), np.int64))
+            if not self.owned:  # equal events may have any key
+                numbers = np.arange(self.tails.keys.n)
+            for number in numbers.tolist():
+                if not self.tails.is_handed(number):
+                    self.hold(*self.tails.hand_over(number))
+            for key in missing:
+                self.groups.setdefault(key, _KeyedEvents())
+        return entries
+
+    def hold(self, rows: RowIds, given: Mask) -> None:
+        """Holds the events of some rows from now on, as they were decided."""
+        events = {self.enter(*entry): None for entry in self.entries(rows)}
+        for group in self.regroup(events):
+            group.settle()
+        shown = set(rows[given].tolist())
+        for event in sorted(events):
+            if event.group is not None and not shown.isdisjoint(event.rows):
+                event.given = event.shown = True
+                event.group.given.append(event)
 
     def enter(self, row: int, content: _Codes, key: _Codes) -> _ThrottledEvent:
         """Notes a row of an event."""
@@ -265,17 +318,21 @@ class Throttle(Chooser):
     def rebuild(self) -> None:
         super().rebuild()
         self.clear()
-        out = self.out.table
-        given = set(out.data[LEFT, out.standing()].tolist())
-        events = {self.enter(*entry): None for entry in self.contents(self.inputs[0].table.standing())}
-        for group in self.regroup(events):
-            group.settle()
-        for event in sorted(events):
-            if any(row in given for row in event.rows) and event.group is not None:
-                event.given = event.shown = True
-                event.group.given.append(event)
+        out, rows = self.out.table, self.inputs[0].table.standing()
+        if not len(rows):
+            return
+        given = np.zeros(self.inputs[0].table.n, bool)
+        given[out.data[LEFT, out.standing()]] = True
+        numbers = self.tails.numbers(rows)
+        if self.owned or not self.tails.spread(rows, numbers):
+            self.tails.take(rows, numbers, given[rows])
+            return
+        for number in range(self.tails.keys.n):
+            self.tails.hand_over(number)
+        self.hold(rows, given[rows])
+        self.tails.latest = int(self.inputs[0].table.data[END, rows].max())
 
-    def wants(self, port: int, horizon: Horizon) -> Array:
+    def wants(self, port: int, horizon: Horizon) -> Mask:
         """What was given, as long as it counts: without `every`, for ever."""
         table, out = self.inputs[0].table, self.out.table
         wanted = np.zeros(table.n, bool)
@@ -288,7 +345,11 @@ class Throttle(Chooser):
     def remembers(self, horizon: Horizon) -> bool:
         return self.every is None
 
-    def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
+    @property
+    def bytes(self) -> int:
+        return super().bytes + self.tails.bytes
+
+    def retain(self, keep: dict[int, Mask], frontier: int | None, since: Mapping[int, int]) -> None:
         """A row that is kept stays as it was decided."""
         table = self.out.table
         keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import assert_never
@@ -16,9 +17,10 @@ from augury.core.model import Event, OrderKey, order_key
 from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.nearest_run import NearestRun
-from augury.explain.why_not.words import MissWording, interval_of
+from augury.explain.why_not.words import UNTOLD, MissWording, interval_of
 from augury.semantics.groups import GroupEvaluator, cover
 from augury.semantics.occurrences import Row, distinct
+from augury.semantics.throttling import decided
 
 BEAM = 200  # partial matches that a pattern offers, and of those with one end
 FEW = 4
@@ -94,6 +96,8 @@ class Search:
             case n.Scan() | n.Instant() | n.Every():
                 blank = NearMiss(Row(0, 0), 1)
                 return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
+            case n.SessionWindow():
+                return [] if self.world.fitting(node) else self._no_session(node)
             case n.Graph() | n.Unfold():
                 return [] if self.world.rows(node) else self.best(node.input)
             case n.Label():
@@ -116,6 +120,12 @@ class Search:
                 return self._run(node)
             case _:
                 assert_never(node)
+
+    def _no_session(self, node: n.SessionWindow) -> list[NearMiss]:
+        """Where there are events, none of their sessions has ended, or all are too long; else there are no events."""
+        if not self.world.fitting(node.input):
+            return self.best(node.input)
+        return [NearMiss(Row(0, 0), 1).but(f"no session of `{node.text}` fits")]
 
     def _labelled(self, near: NearMiss, label: str) -> NearMiss:
         named = {label: Named(near.row.start, near.row.end, near.row.parts)} if near.is_full else {}
@@ -232,7 +242,20 @@ class Search:
         except RowError:
             return near.but(*words.uncomputed(groups, near.row))
         event = Event(rule.type, args, start, end)
-        return near.but(*words.head(rule, event, asked, now))
+        failed = words.head(rule, event, asked, now)
+        if rule.at_most is not None and failed == [UNTOLD]:
+            failed = [words.throttled(rule.at_most, self._before(groups, event))]
+        return near.but(*failed)
+
+    def _before(self, groups: GroupEvaluator, event: Event) -> list[Event]:
+        """The events that were given before an event, so that AT MOST held it back."""
+        rule, made = groups.rule, list[tuple[Event, OrderKey]]()
+        assert rule.at_most is not None
+        for row in groups.rows():
+            with suppress(RowError):
+                made.append((Event(rule.type, *groups.head(row)), groups.key(row)))
+        found = decided(rule.at_most, made, self.world.scalars.clock)
+        return next((before for other, before in found if other.content == event.content), [])
 
     def _place(self, groups: GroupEvaluator, top: n.Top, row: Row) -> int | None:
         """The place of a row in a ranking; None where it has none."""

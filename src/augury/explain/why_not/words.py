@@ -186,6 +186,11 @@ class MissWording:
             return f"`{text}`: {error}"
         return f"`{text}`: it is {value}" + (f", in place {place}" if place is not None else "")
 
+    def throttled(self, at_most: n.AtMost, before: list[Event]) -> str:
+        """That enough events were given before."""
+        listed = ", ".join(show_event(event, self.clock) for event in before)
+        return f"`{at_most.text}`: {listed} {'was' if len(before) == 1 else 'were'} given before"
+
     def uncomputed(self, groups: GroupEvaluator, row: Row) -> list[str]:
         """Why a row gives no event."""
         for arg in groups.rule.args:

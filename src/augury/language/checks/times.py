@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from augury.algebra.nodes import Either, Relative, Rule, Run, RunPart, Scan, Select, conditions, scans, walk
+from augury.algebra.nodes import (
+    Either,
+    Relative,
+    Rule,
+    Run,
+    RunPart,
+    Scan,
+    Select,
+    SessionWindow,
+    conditions,
+    scans,
+    walk,
+)
 from augury.algebra.place import place
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
@@ -29,6 +41,10 @@ def check_times(plan: Plan, findings: Findings) -> None:
             hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
             if any(isinstance(c, Relative) and _has_no_bound(c) for node in walk(rule.body) for c in conditions(node)):
                 hint = "say how long the window may last: `until(o, Due, most = 30d)`, or run with --retention"
+            if any(isinstance(node, SessionWindow) and node.most is None for node in walk(rule.body)):
+                hint = (
+                    "say how long a session may last: `session(30min, click(U, _), most = 1d)`, or run with --retention"
+                )
             findings.add("W304", message, head_of(rule.span) if widest == rule.span else widest, hint=hint)
 
 

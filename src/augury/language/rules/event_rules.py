@@ -62,7 +62,7 @@ class EventRuleReader:
         """The rule; `counts` says how many of its name there have been, by which it is labelled."""
         statement = self.statement
         head = read_head(self.symbols, statement.head, "<-")
-        literals = BodyReader(self.patterns, statement.body)
+        literals = BodyReader(self.patterns, statement.body, s.variable_counts(statement))
         run = self._run(statement)
         body = literals.read()
         having = self._having(body, run)
@@ -251,7 +251,7 @@ class EventRuleReader:
 
     def _check_lengths(self, body: RuleBody) -> None:
         """A length is made of what is known when the events are: not of windows, nor of what is collected."""
-        later = {r.label for r in body.relatives} | body.windows.keys()
+        later = {r.label for r in body.relatives} | body.windows.keys() | body.sessions
         later |= {literal.label for literal in body.collects if literal.label}
         for relative in body.relatives:
             if isinstance(relative.length, int):
@@ -287,7 +287,7 @@ class EventRuleReader:
     def _with_windows(self, body: RuleBody, having: list[n.Condition]) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""
         events = [p for p in body.patterns if not _is_window(p)]
-        if not body.windows or not events:
+        if not (body.windows or body.sessions) or not events:
             return self._join(body.patterns)
         node = self._join(events)
         first = self._on_events(body, n.bound_vars(node))
@@ -307,8 +307,13 @@ class EventRuleReader:
     @staticmethod
     def _on_events(body: RuleBody, bound: set[str]) -> list[n.Condition]:
         """The conditions that need nothing of a window: no time of one, and no variable that is computed from one."""
-        of_windows = set(body.windows) | {r.label for r in body.relatives}
-        late = [c for c in body.conditions if n.condition_labels(c) & of_windows or isinstance(c, n.NoneInside)]
+        of_windows = set(body.windows) | body.sessions | {r.label for r in body.relatives}
+        keys = {v for p in body.patterns if _is_window(p) for v in n.bound_vars(p)} - bound
+        late = [
+            c
+            for c in body.conditions
+            if n.condition_labels(c) & of_windows or n.condition_vars(c) & keys or isinstance(c, n.NoneInside)
+        ]
         first = [c for c in body.conditions if c not in late]
         while first:
             equations = [c for c in late if isinstance(c, n.Compare) and c.op == "="]
@@ -346,7 +351,7 @@ def _with_results(node: n.Node, results: tuple[n.RunResult, ...]) -> n.Node:
 
 
 def _is_window(pattern: n.Node) -> bool:
-    return isinstance(pattern, n.Label) and isinstance(pattern.input, n.Every)
+    return isinstance(pattern, n.Label) and isinstance(pattern.input, n.Every | n.SessionWindow)
 
 
 def _fitting(policy: n.Policy, statement: s.RuleStatement) -> n.Policy:

@@ -232,14 +232,15 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def repeat(self, meta: Meta, pattern: s.Node, count: Token, consecutive: Token | None) -> s.Power:
         return s.Power(pattern, self._integer(count), consecutive is not None, self._span(meta))
 
-    def quantified(self, meta: Meta, pattern: s.Node, sign: Token) -> s.Quantified:
+    def quantified(self, meta: Meta, pattern: s.Node, sign: Token, by: Token | None = None) -> s.Quantified:
+        between = None if by is None else str(by.type)
         if sign.type != "TIMES_OVER":
             least, most = {"SOME": (1, None), "ANY": (0, None), "MAYBE": (0, 1)}[sign.type]
-            return s.Quantified(pattern, least, most, self._span(meta))
+            return s.Quantified(pattern, least, most, between, self._span(meta))
         low, comma, high = sign.strip("{} \t\n").partition(",")
         least = self._integer(sign, low.strip())
         most = least if not comma else self._integer(sign, high.strip()) if high.strip() else None
-        return s.Quantified(pattern, least, most, self._span(meta))
+        return s.Quantified(pattern, least, most, between, self._span(meta))
 
     def window(self, meta: Meta, pattern: s.Node, length: Token) -> s.Window:
         return s.Window(pattern, self._length(length), self._span(meta))

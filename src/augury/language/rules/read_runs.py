@@ -263,7 +263,8 @@ class RunReader(RunParts):
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
             own, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
-            parts.append(n.RunPart(draft.node, link, link, draft.least, draft.most, own, where, after, draft.span))
+            by = draft.by or link
+            parts.append(n.RunPart(draft.node, link, by, draft.least, draft.most, own, where, after, draft.span))
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
         results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()

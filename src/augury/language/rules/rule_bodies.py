@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import nodes as n
@@ -12,6 +13,7 @@ from augury.core.clock import Duration, show_duration
 from augury.core.errors import Note, Span, misspelt
 from augury.language.rules import syntax as s
 from augury.language.rules.patterns import PatternReader
+from augury.language.rules.read_sessions import SessionReader, is_session
 from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.run_parts import part_labels, run_literal
 from augury.language.rules.show import show_node
@@ -28,6 +30,7 @@ class RuleBody:
     relatives: list[n.Relative] = field(default_factory=list)
     collects: list[s.While | s.Last] = field(default_factory=list)
     windows: dict[str, Windows] = field(default_factory=dict)  # those by the clock, by their labels
+    sessions: set[str] = field(default_factory=set)  # the labels of session windows
     previous: list[n.Relative] = field(default_factory=list)
 
 
@@ -42,8 +45,9 @@ def collecting(literal: s.Node) -> s.While | s.Last | None:
 class BodyReader:
     """Reads the literals of one event rule, and defines the labels of its reader."""
 
-    def __init__(self, patterns: PatternReader, literals: tuple[s.Node, ...]) -> None:
-        self.patterns, self.reader, self.literals = patterns, patterns.reader, literals
+    def __init__(self, patterns: PatternReader, literals: tuple[s.Node, ...], used: Counter[str]) -> None:
+        """`used` says how often the rule names each variable."""
+        self.patterns, self.reader, self.literals, self.used = patterns, patterns.reader, literals, used
         self.symbols, self.findings = patterns.symbols, patterns.findings
         self._has_run = any(run_literal(literal) is not None for literal in literals)
         self._collects = any(collecting(literal) is not None for literal in literals)
@@ -86,6 +90,11 @@ class BodyReader:
                 if windows is not None:
                     body.windows[literal.label] = windows
                     body.patterns.append(n.Label(literal.label, n.Every(windows, call.span), literal.span))
+            case s.Labelled(body=s.CallTerm() as call) if is_session(call):
+                session = SessionReader(call, self.patterns, self.used).window()
+                if session is not None:
+                    body.sessions.add(literal.label)
+                    body.patterns.append(n.Label(literal.label, session, literal.span))
             case s.Labelled(body=s.CallTerm(name="previous") as call) if not self.symbols.is_event("previous"):
                 self._previous(literal, call, body)
             case s.Labelled(body=s.CallTerm() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):

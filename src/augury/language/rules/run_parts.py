@@ -65,6 +65,7 @@ class PartDraft:
     most: int | None
     written: list[s.Node]
     span: Span
+    by: n.Link | None = None
     own: set[str] = field(default_factory=set)
     where: list[n.Condition] = field(default_factory=list)
     after: list[n.Condition] = field(default_factory=list)
@@ -110,9 +111,13 @@ class RunParts:
         return len(self.drafts) == len(read)
 
     def _read_part(self, operand: s.Node) -> PartDraft | None:
-        node, least, most = operand, 1, cast("int | None", 1)
+        node, least, most, by = operand, 1, cast("int | None", 1), cast("n.Link | None", None)
         if isinstance(operand, s.Quantified):
             node, least, most = operand.pattern, operand.least, operand.most
+            by = cast("n.Link | None", operand.by)
+            if by is not None and most is not None and most <= 1:
+                message = f"{operand.span.quoted} has one iteration at most, and BY stands between iterations"
+                self._error("E240", message, operand.span, hint="say BY of a repetition: `(b(I, X)+ BY NEXT)`")
             if most is not None and (most == 0 or most < least):
                 message = "a part comes at least once" if most == 0 else f"a part cannot come {least} to {most} times"
                 hint = "`*` is any number, `?` once or not at all, `{2,5}` two to five times"
@@ -130,7 +135,7 @@ class RunParts:
         if pattern is None:
             return None
         named = pattern if label is None else n.Label(label, pattern, operand.span)
-        return PartDraft(named, label, least, most, written, operand.span)
+        return PartDraft(named, label, least, most, written, operand.span, by)
 
     def _atoms(self, node: s.Node) -> n.Node | None:
         """An event, or several joined by OR."""

@@ -182,7 +182,8 @@ class Printer:
                 tail = " CONSECUTIVE" if node.consecutive else ""
                 return _POWER, f"{self.node(node.pattern, _POSTFIX)} ^ {node.count}{tail}"
             case s.Quantified():
-                return _POSTFIX, f"{self._part(node.pattern)}{_sign(node)}"
+                text = f"{self._part(node.pattern)}{_sign(node)}"
+                return _POSTFIX, text if node.by is None else f"({text} BY {node.by})"
             case s.Not(between=None):
                 return _UNARY, f"not {self.node(node.negated, _UNARY)}"
             case s.Was():

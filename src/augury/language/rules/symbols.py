@@ -12,6 +12,7 @@ from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, TESTS, TYPES, Function
 from augury.core.errors import Findings, Note, Span, counted, nearest
 from augury.language.rules import syntax as s
+from augury.language.rules.session_form import is_session
 
 MOMENTS = ("start", "end", "duration")
 LENGTH = "length"  # of a label; of a string it is a function
@@ -30,6 +31,7 @@ class Symbols:
     heads: dict[str, Span] = field(default_factory=dict)
     clauses: dict[str, Span] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
+    arities: dict[str, set[int]] = field(default_factory=dict)  # of events that are declared, derived or read
     made: dict[str, Span] = field(default_factory=dict)  # facts that rules make of events
     latest: dict[str, Span] = field(default_factory=dict)  # of these, the ones with one fact a key
     queries: dict[str, Query] = field(default_factory=dict)
@@ -79,6 +81,7 @@ def collect_symbols(
                 _declare_prefix(statement, prefixes, symbols)
             case s.EventDecl():
                 _declare(statement, symbols.events, symbols)
+                symbols.arities.setdefault(statement.name, set()).add(len(statement.attributes))
             case s.StaticDecl():
                 _declare(statement, symbols.static, symbols)
             case s.FunctionDecl():
@@ -89,10 +92,15 @@ def collect_symbols(
                 symbols.made.setdefault(name, statement.head.span)
                 if makes == "latest":
                     symbols.latest.setdefault(name, statement.head.span)
-            case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name)):
+            case s.RuleStatement(head=s.CallTerm(name=name) | s.BareName(text=name) as head):
                 symbols.heads.setdefault(name, statement.head.span)
+                symbols.arities.setdefault(name, set()).add(len(head.args) if isinstance(head, s.CallTerm) else 0)
             case s.StaticRule(head=s.CallTerm(name=name) | s.BareName(text=name)):
                 symbols.clauses.setdefault(name, statement.head.span)
+    for statement in statements(modules):
+        for literal in statement.body if isinstance(statement, s.RuleStatement) else ():
+            calls = (part for part in s.walk(literal) if isinstance(part, s.CallTerm) and part.name == "session")
+            symbols.arities.setdefault("session", set()).update(len(c.args) for c in calls if not is_session(c))
     _add_queries(graph_queries, symbols)
     _collect_functors(modules, symbols)
     events = {name: name_of(decl) for name, decl in symbols.events.items()} | symbols.heads

@@ -6,6 +6,7 @@ two patterns; which it is depends on the rule, so the tree keeps the shape and `
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias, get_args
@@ -134,11 +135,15 @@ class Power:
 
 @dataclass(frozen=True)
 class Quantified:
-    """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times."""
+    """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times.
+
+    `by` is the operator between iterations where it is said: `(P+ BY NEXT)`.
+    """
 
     pattern: Node
     least: int
     most: int | None
+    by: str | None = None
     span: Span = _SPAN
 
 
@@ -429,6 +434,15 @@ def walk(node: Node) -> Iterator[Node]:
         node = left.pop()
         yield node
         left.extend(reversed(list(children(node))))
+
+
+def variable_counts(statement: RuleStatement) -> Counter[str]:
+    """How often a rule names each variable."""
+    since = () if statement.since is None or statement.since == "END" else (statement.since,)
+    top = () if statement.top is None else (statement.top.by, *statement.top.per)
+    per = () if statement.at_most is None else statement.at_most.per
+    nodes = (statement.head, *statement.body, *since, *top, *per)
+    return Counter(part.name for node in nodes for part in walk(node) if isinstance(part, Var))
 
 
 def joined(node: Binary) -> list[Node]:

@@ -61,6 +61,7 @@ _ELSEWHERE = {
     r"at\s+most(?!\s+\d)": "it is written `AT MOST 3`, `AT MOST 3 PER (S) EVERY 10min`",
     r"every(?=\s+\d)": "how often an answer may come is `AT MOST 1 EVERY 10min`; windows by the clock are `w: every(10min)`",
     r"skip(?!\s+(?:past\s+end|to\s+last)\b)(?:\s+\w+)*": "it is written `SKIP PAST END` or `SKIP TO LAST label`",
+    r"holding(?=\s+\w)": "a rule cannot range over the times at which a fact holds; read the events that begin and end it: `(down(M) SEQ up(M))`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
     "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
 }

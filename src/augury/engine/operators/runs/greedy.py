@@ -227,6 +227,7 @@ class Greedy(MomentEdges):
                 fallen, fell, self.may_end, self.into, reached,
             )  # fmt: skip
             self.touched += touched
+            self.runtime.tables.guard.paired(n - self.count_paths)
             self.count_paths = n
             if used < 0:
                 self.used = int((self.paths[b.P_AT, :n] + self.paths[b.P_LENGTH, :n]).max(initial=0))
@@ -274,7 +275,7 @@ class Greedy(MomentEdges):
         self.count_paths = len(paths)
         self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
         self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
-        self.first_paths = place[self.first_paths]
+        self.first_paths[: self.filled] = place[self.first_paths[: self.filled]]
         self.of_row[rows] = place[self.of_row[rows]]
 
     def _store(self, paths: Array) -> None:

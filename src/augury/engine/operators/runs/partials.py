@@ -156,6 +156,7 @@ class Partials(MomentEdges):
         lo, table.n = table.n, n
         if n > lo:
             table.grew(lo)
+            self.runtime.tables.guard.paired(n - lo)  # a partial match is a pair of a shorter one and an event
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
