@@ -507,7 +507,7 @@ class Writer(Choices):
                 literals.append(self.not_inside(window, body))
             lead = f"while {window}: collect"
         else:
-            lead = f"{self.pick(['last', 'last', 'exactly'])} {self.pick([2, 1, 2, 3])}: collect"
+            lead = f"{self.pick(['last 2', 'last 1', 'exactly 2', 'last 3', 'all'])}: collect"
         none = bool(body.sure) and self.chance(15)
         named = self.chance(20)
         literals.append(f"{lead} {'p: ' if named else ''}{collected.text}{' or none' if none else ''}")

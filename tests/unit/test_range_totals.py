@@ -37,7 +37,7 @@ def program_of(chance: Random) -> str:
     body = f"o: {chance.choice(['a', 'b'])}(K, _, _)"
     body += chance.choice(["", "", ", shop(K)", ", size(K, S), S > 1"])
     window = f"w: {chance.choice(WINDOWS)}(o, {chance.randint(0, 6)}s), while w"
-    lead = chance.choice([window, window, f"last {chance.randint(1, 4)}", f"exactly {chance.randint(1, 3)}"])
+    lead = chance.choice([window, window, f"last {chance.randint(1, 4)}", f"exactly {chance.randint(1, 3)}", "all"])
     none = chance.choice(["", "", " or none"])
     rule = f"{FACTS}m(K, {some}) <- {body}, {lead}: collect p: b({key}, V, W){none}"
     having = chance.choice(["", "", ", count() >= 2"])

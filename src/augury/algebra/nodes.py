@@ -425,6 +425,9 @@ class Total:
     aggregate: Aggregate
 
 
+ALL_COLLECTED = 1 << 60  # as `last` of a collect: `all: collect q`
+
+
 @dataclass(frozen=True)
 class Collect:
     """What aggregates range over: rows of `pattern` inside a window, or the last n, that agree with the rule's row.

@@ -230,7 +230,8 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
             yield Memory("COLLECT", "waiting", keep((collect.window, "e"), (whole, "e")), collect.span)
             yield Memory("COLLECT", "collected", keep((whole, "e"), (collect.window, "s")), collect.span)
         if collect.last is not None:
-            yield Memory("COLLECT", "collected", None, collect.span, collect.last)
+            count = None if collect.last == n.ALL_COLLECTED else collect.last
+            yield Memory("COLLECT", "collected", None, collect.span, count)
     if rule.at_most is not None:
         ever = rule.at_most.count if rule.at_most.every is None else None
         yield Memory("AT MOST", "given", rule.at_most.every, rule.at_most.span, ever)

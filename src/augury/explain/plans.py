@@ -149,9 +149,12 @@ def _at_most_text(at_most: n.AtMost) -> str:
 
 
 def _collect_tree(collect: n.Collect, plan: Plan) -> Tree:
-    which = (
-        f"while {collect.window}" if collect.window else f"{'exactly' if collect.exactly else 'last'} {collect.last}"
-    )
+    if collect.window:
+        which = f"while {collect.window}"
+    elif collect.last == n.ALL_COLLECTED:
+        which = "all"
+    else:
+        which = f"{'exactly' if collect.exactly else 'last'} {collect.last}"
     where = f" where {_all(collect.where)}" if collect.where else ""
     by = f" by {', '.join(collect.by)}" if collect.by else ""
     none = " or none" if collect.none else ""

@@ -11,6 +11,7 @@ from lark import Token
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
+from augury.algebra.nodes import ALL_COLLECTED
 from augury.algebra.terms import Const, Var, Wild
 from augury.core.clock import Duration, Timestamp, read_duration, read_timestamp
 from augury.core.errors import Findings, Source, Span
@@ -162,6 +163,9 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     ) -> s.Last:
         named = label and _label(label)
         return s.Last(self._integer(count), word.type == "EXACTLY", body, named, none is not None, self._span(meta))
+
+    def all_collect(self, meta: Meta, label: Token | None, body: s.Node, none: Token | None) -> s.Last:
+        return s.Last(ALL_COLLECTED, False, body, label and _label(label), none is not None, self._span(meta))
 
     def cut(self, meta: Meta, *_: Token) -> s.Cut:
         return s.Cut(self._span(meta))

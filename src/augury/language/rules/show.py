@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
+from augury.algebra.nodes import ALL_COLLECTED
 from augury.algebra.relations import OPERATORS, RELATIONS
 from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.algebra.terms import Const, Var, Wild
@@ -202,6 +203,8 @@ class Printer:
                 return _EXPR, f"while {node.window}: not {self.node(node.body)}"
             case s.While():
                 return _EXPR, f"while {node.window}: {self._collect(node)}"
+            case s.Last() if node.count == ALL_COLLECTED:
+                return _EXPR, f"all: {self._collect(node)}"
             case s.Last():
                 return _EXPR, f"{'exactly' if node.exactly else 'last'} {node.count}: {self._collect(node)}"
             case s.Cut():

@@ -205,7 +205,7 @@ class While:
 
 @dataclass(frozen=True)
 class Last:
-    """`last 5: collect q`, `exactly 5: collect q`."""
+    """`last 5: collect q`, `exactly 5: collect q`; of `all: collect q` the count is `ALL_COLLECTED`."""
 
     count: int
     exactly: bool

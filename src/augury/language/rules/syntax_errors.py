@@ -49,7 +49,7 @@ _LITERALS = {
     "while": "while w: not …` or `while w: collect …",
     "last": "last 5: collect …",
     "exactly": "exactly 5: collect …",
-    "collect": "while w: collect …` or `last 5: collect …",
+    "collect": "while w: collect …`, `last 5: collect …` or `all: collect …",
 }
 # Words of other languages, and what this one writes instead.
 _ELSEWHERE = {
