@@ -18,6 +18,7 @@ from augury import Session
 from augury.core.errors import ProgramError, RunError
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.changes import Changes
+from augury.engine.operators.runs.greedy import Greedy
 from augury.program import Program
 from augury.reference import evaluate
 from augury.reference.finality import Finality
@@ -455,3 +456,20 @@ def test_a_first_event_that_is_tried_twice_keeps_its_match(which: str) -> None:
     session.push(Event("b", ("k",), 4, 6, "i2"))
     assert not session.push(Event("a", ("k", 2), 0, 1, "i3"))
     assert [str(event) for event in session.events()] == ["e('k', 2, 1) [1, 6]"]
+
+
+def test_retraction_after_restore_has_a_trace_of_inputs() -> None:
+    """A derivation that fell before the snapshot is not in it: its match is unknown, and no memory is read for it."""
+    program = augury.compile("l(X) <- (a(X)+).6 PER (X) LONGEST.")
+    session = program.session(clock="logical", lateness="0s", revisable="0s", longest="2s")
+    for id, start, end in (("i1", 66, 66), ("i2", 67, 69), ("i3", 69, 70)):
+        session.push(Event("a", (1,), start, end, id))
+    session = program.restore(session.snapshot())
+    for operator in session.circuit.operators:
+        if isinstance(operator, Greedy):
+            operator.paths[:, operator.count_paths :] = -7  # what uninitialised memory may hold
+    changes = session.push([Event("a", (1,), 70, 70, "i4"), Event("a", (1,), 70, 70, "i5")])
+    traces = changes.to_arrow().column("trace").to_pylist()
+    assert traces == [list(change.event.trace) for change in changes]
+    assert {id for trace in traces for id in trace} <= {"i1", "i2", "i3", "i4", "i5"}
+    assert any(change.op == "retract" for change in changes)

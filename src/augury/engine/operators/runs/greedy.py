@@ -263,8 +263,10 @@ class Greedy(MomentEdges):
 
     def _sweep(self) -> None:
         """Forgets the matches that fell: a long run that grows by one at a time leaves many."""
-        rows = self.out.table.standing()
-        paths = np.sort(self.of_row[rows])
+        table = self.out.table
+        rows = np.concatenate([table.standing(), *table.killed])  # the trace of a retraction names its events
+        rows = rows[self.of_row[rows] >= 0]
+        paths = unique(self.of_row[rows])
         moments, parts, groups = self._moments_of(paths)
         place = np.full(self.count_paths + 1, -1, np.int64)
         place[paths] = np.arange(len(paths))
@@ -276,7 +278,9 @@ class Greedy(MomentEdges):
         self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
         self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
         self.first_paths[: self.filled] = place[self.first_paths[: self.filled]]
-        self.of_row[rows] = place[self.of_row[rows]]
+        kept = place[self.of_row[rows]]
+        self.of_row[:] = -1
+        self.of_row[rows] = kept
 
     def _store(self, paths: Array) -> None:
         table, parts, moments = self.out.table, len(self.run.parts), self.moments.out.table.data
@@ -333,8 +337,8 @@ class Greedy(MomentEdges):
             self.aggregates.add(paths[groups.owner], of, moments)
 
     def _moments_of(self, paths: Array) -> tuple[Array, Array, Slices]:
-        """The moments and parts of matches, a group for each."""
-        length = self.paths[b.P_LENGTH, paths]
+        """The moments and parts of matches, a group for each; none where a match is forgotten (-1)."""
+        length = np.where(paths < 0, 0, self.paths[b.P_LENGTH, paths])
         places = expand_ranges(self.paths[b.P_AT, paths], length)
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
@@ -355,7 +359,8 @@ class Greedy(MomentEdges):
     # What a row is made of
 
     def path(self, row: int) -> Array:
-        members: Array = self._members(self.of_row[row])[0]
+        path = self.of_row[row]
+        members: Array = self._members(path)[0] if path >= 0 else NONE
         return members
 
     def parents(self) -> list[tuple[int, Table]]:
