@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.kinds import atoms_in
@@ -12,6 +12,7 @@ from augury.algebra.plan import Plan, Predicate, once_a_plan, static_calls
 from augury.core.errors import Span
 
 Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was"]
+_Vertex = TypeVar("_Vertex", Predicate, int)
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,13 @@ def _labelled(body: n.Node, label: str) -> n.Node:
     raise KeyError(label)
 
 
-def components(nodes: Iterable[Predicate], reads: dict[Predicate, set[Predicate]]) -> list[list[Predicate]]:
+def components(nodes: Iterable[_Vertex], reads: dict[_Vertex, set[_Vertex]]) -> list[list[_Vertex]]:
     """Strongly connected components, each after those it reads (Tarjan, without recursion)."""
-    index: dict[Predicate, int] = {}
-    low: dict[Predicate, int] = {}
-    stack: list[Predicate] = []
-    open_nodes: set[Predicate] = set()
-    result: list[list[Predicate]] = []
+    index: dict[_Vertex, int] = {}
+    low: dict[_Vertex, int] = {}
+    stack: list[_Vertex] = []
+    open_nodes: set[_Vertex] = set()
+    result: list[list[_Vertex]] = []
     for root in sorted(nodes):
         if root in index:
             continue

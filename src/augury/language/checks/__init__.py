@@ -14,6 +14,7 @@ from augury.language.checks.scope import check_scope
 from augury.language.checks.slips import check_slips
 from augury.language.checks.static import check_static
 from augury.language.checks.times import check_times
+from augury.language.checks.value_conflicts import check_value_conflicts
 
 CHECKS = (
     check_arity,
@@ -23,6 +24,7 @@ CHECKS = (
     check_cycles,
     check_times,
     check_types,
+    check_value_conflicts,
     check_slips,
 )
 

@@ -1,0 +1,116 @@
+"""Comparisons that no values meet: a cycle in their order.
+
+X > 5, X < Y, Y < 3   →   5 < X < Y < 3, but 3 < 5
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from augury.algebra.nodes import Compare
+from augury.algebra.strata import components
+from augury.algebra.terms import Const, Expr, Var
+from augury.core.model import OrderKey, order_key
+
+_Key: TypeAlias = str | OrderKey
+
+
+class _Step(NamedTuple):
+    """`low` is at most, or where `strict` below, `high`. The order of two constants has no `reason`."""
+
+    low: int
+    high: int
+    strict: bool
+    reason: Compare | None = None
+
+
+def is_bound(comparison: Compare) -> bool:
+    """Whether both sides are variables, numbers or strings: their order is the same on every clock, without rounding."""
+    return all(isinstance(side, Var) or _is_plain(side) for side in (comparison.left, comparison.right))
+
+
+def _is_plain(expr: Expr) -> bool:
+    return isinstance(expr, Const) and isinstance(expr.value, int | float | str)
+
+
+def conflict(comparisons: Iterable[Compare]) -> tuple[Compare, ...]:
+    """Comparisons that never hold together; empty where none are found.
+
+    All values have one order, so that a cycle of `<=` makes its members equal: no `<` and no `!=` is between them. The
+    cost is linear but for sorting the constants. That no integer is between 5 and 6 is not used: a value may be 5.5.
+    """
+    bounds = [c for c in comparisons if is_bound(c)]
+    numbers: dict[_Key, int] = {}
+    for comparison in bounds:
+        for side in (comparison.left, comparison.right):
+            numbers.setdefault(_value(side), len(numbers))
+    steps = [step for comparison in bounds for step in _steps(comparison, numbers)]
+    constants = sorted(key for key in numbers if isinstance(key, tuple))
+    steps += [_Step(numbers[low], numbers[high], strict=True) for low, high in pairwise(constants)]
+    group = _groups(len(numbers), steps)
+    above: dict[int, list[_Step]] = {}
+    for step in steps:
+        if group[step.low] == group[step.high]:
+            above.setdefault(step.low, []).append(step)
+    for step in steps:
+        if step.strict and group[step.low] == group[step.high]:
+            return _reasons([step, *_path(step.high, step.low, above)])
+    for comparison in bounds:
+        left, right = numbers[_value(comparison.left)], numbers[_value(comparison.right)]
+        if comparison.op == "!=" and group[left] == group[right]:
+            return comparison, *_reasons([*_path(left, right, above), *_path(right, left, above)])
+    return ()
+
+
+def _value(side: Expr) -> _Key:
+    """The name of a variable, or the place of a constant in the order of values: 1 and 1.0 are one value."""
+    if isinstance(side, Var):
+        return side.name
+    assert isinstance(side, Const)
+    return order_key(side.value)
+
+
+def _steps(comparison: Compare, numbers: dict[_Key, int]) -> list[_Step]:
+    left, right = numbers[_value(comparison.left)], numbers[_value(comparison.right)]
+    strict = comparison.op in ("<", ">")
+    upwards, downwards = _Step(left, right, strict, comparison), _Step(right, left, strict, comparison)
+    match comparison.op:
+        case "=":
+            return [upwards, downwards]
+        case "<" | "<=":
+            return [upwards]
+        case ">" | ">=":
+            return [downwards]
+        case "!=":
+            return []
+
+
+def _groups(count: int, steps: list[_Step]) -> dict[int, int]:
+    """For each value the number of its cycle."""
+    higher: dict[int, set[int]] = {}
+    for step in steps:
+        higher.setdefault(step.low, set()).add(step.high)
+    return {member: number for number, cycle in enumerate(components(range(count), higher)) for member in cycle}
+
+
+def _path(start: int, goal: int, above: dict[int, list[_Step]]) -> list[_Step]:
+    """The fewest steps up from one value of a cycle to another."""
+    came: dict[int, _Step] = {}
+    queue = deque([start])
+    while queue and goal not in came and start != goal:
+        for step in above.get(queue.popleft(), ()):
+            if step.high not in came and step.high != start:
+                came[step.high] = step
+                queue.append(step.high)
+    path: list[_Step] = []
+    while goal != start:
+        path.append(came[goal])
+        goal = came[goal].low
+    return path
+
+
+def _reasons(steps: list[_Step]) -> tuple[Compare, ...]:
+    return tuple(dict.fromkeys(step.reason for step in steps if step.reason is not None))

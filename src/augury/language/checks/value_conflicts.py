@@ -1,0 +1,120 @@
+"""Conditions on values that contradict one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augury.algebra.kinds import of_kind
+from augury.algebra.nodes import (
+    AnyOf,
+    Compare,
+    Condition,
+    Either,
+    Every,
+    Graph,
+    Instant,
+    Join,
+    Node,
+    Repeat,
+    Rule,
+    Run,
+    RunPart,
+    Scan,
+    Select,
+    bound_vars,
+    condition_vars,
+    conditions,
+    inputs,
+    walk,
+)
+from augury.algebra.plan import Plan
+from augury.algebra.value_bounds import conflict, is_bound
+from augury.core.errors import Findings, Note
+
+_MOST_OPTIONS = 20  # the options of a long list are not tried one by one
+Comparisons = tuple[Compare, ...]
+
+
+def check_value_conflicts(plan: Plan, findings: Findings) -> None:
+    """Warns of a rule, or a branch of OR, whose comparisons never hold together: `X > 5, X < 3`."""
+    for rule in plan.rules:
+        what = f"rule `{rule.label}` can never be detected"
+        if of_kind(walk(rule.body), Run):
+            for run in of_kind(walk(rule.body), Run):
+                for part in run.parts:
+                    _report(conflict(_iteration(part)), what, findings)
+        else:
+            _check_rule(rule, what, findings)
+    for clause in plan.clauses:
+        _report(_conflict((), clause.body), f"a rule of `{clause.name}` never holds", findings)
+
+
+def _check_rule(rule: Rule, what: str, findings: Findings) -> None:
+    certain = tuple(_certain(rule.body))
+    if reasons := _conflict((), (*certain, *rule.having)):
+        _report(reasons, what, findings)
+    else:
+        _check_branches(rule.body, _comparisons(certain), f"a branch of OR in {what}", findings)
+
+
+def _check_branches(node: Node, outer: Comparisons, what: str, findings: Findings) -> None:
+    """The branches of OR, each with the conditions around it."""
+    for either in _outermost(node):
+        for side in (either.left, either.right):
+            certain = tuple(_certain(side))
+            if reasons := _conflict(outer, certain):
+                _report(reasons, what, findings)
+            else:
+                _check_branches(side, (*outer, *_comparisons(certain)), what, findings)
+
+
+def _outermost(node: Node) -> Iterator[Either]:
+    if isinstance(node, Either):
+        yield node
+    elif not isinstance(node, Repeat | Graph):
+        for part in inputs(node):
+            yield from _outermost(part)
+
+
+def _certain(node: Node) -> Iterator[Condition]:
+    """The conditions that hold for every row of a pattern: none of a branch of OR, or of one among several repetitions."""
+    if isinstance(node, Select | Join):
+        yield from conditions(node)
+    if not isinstance(node, Scan | Instant | Every | Either | Repeat | Graph | Run):
+        for part in inputs(node):
+            yield from _certain(part)
+
+
+def _iteration(part: RunPart) -> Comparisons:
+    """What every iteration of a part meets. A condition that looks at other parts is not asked where those are left out."""
+    if part.least == 0:
+        return ()
+    own = bound_vars(part.input)
+    asked = _comparisons((*_certain(part.input), *part.where))
+    return tuple(comparison for comparison in asked if condition_vars(comparison) <= own)
+
+
+def _comparisons(where: tuple[Condition, ...]) -> Comparisons:
+    return tuple(c for c in where if isinstance(c, Compare) and is_bound(c))
+
+
+def _conflict(outer: Comparisons, where: tuple[Condition, ...]) -> Comparisons:
+    """Comparisons that never hold together; where several are joined by `or`, each option contradicts the others."""
+    certain = (*outer, *_comparisons(where))
+    if reasons := conflict(certain):
+        return reasons
+    for choice in where:
+        if isinstance(choice, AnyOf) and len(choice.options) <= _MOST_OPTIONS:
+            found = [conflict((*certain, *_comparisons(option))) for option in choice.options]
+            if all(found):
+                return tuple(dict.fromkeys(reason for reasons in found for reason in reasons))
+    return ()
+
+
+def _report(reasons: Comparisons, what: str, findings: Findings) -> None:
+    spans = sorted({reason.span for reason in reasons}, key=lambda span: span.start)
+    if spans:
+        first, *others = spans
+        against = " and ".join(dict.fromkeys(span.quoted for span in others)) or "itself"
+        notes = [Note(span.quoted, span) for span in others]
+        findings.add("W314", f"{what}: {first.quoted} contradicts {against}", first, *notes)

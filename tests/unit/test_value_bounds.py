@@ -1,0 +1,53 @@
+"""Comparisons that contradict one another: a warning only where no values meet them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from operator import eq, ge, gt, le, lt, ne
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import augury
+from augury.algebra.nodes import Compare
+from augury.algebra.terms import Const, Var
+from augury.algebra.value_bounds import conflict
+
+TESTS: dict[str, Callable[[Fraction, Fraction], bool]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+NAMES = ("X", "Y", "Z")
+# Three variables with constants 0, 1 and 2: quarters leave room for three different values between two constants.
+DOMAIN = [Fraction(n, 4) for n in range(-3, 12)]
+
+sides = st.one_of(st.sampled_from(NAMES).map(Var), st.integers(0, 2).map(Const), st.just(Const(1.0)))
+comparisons = st.builds(Compare, st.sampled_from(list(TESTS)), sides, sides)
+
+
+def _meets(where: list[Compare], values: dict[str, Fraction]) -> bool:
+    def value(side: object) -> Fraction:
+        return values[side.name] if isinstance(side, Var) else Fraction(side.value)  # type: ignore[attr-defined]
+
+    return all(TESTS[c.op](value(c.left), value(c.right)) for c in where)
+
+
+def _can_hold(where: list[Compare]) -> bool:
+    return any(_meets(where, dict(zip(NAMES, row, strict=True))) for row in product(DOMAIN, repeat=len(NAMES)))
+
+
+@given(st.lists(comparisons, min_size=1, max_size=6))
+def test_a_conflict_is_found_just_where_no_values_meet_the_comparisons(where: list[Compare]) -> None:
+    reasons = conflict(where)
+    assert bool(reasons) != _can_hold(where)
+    if reasons:
+        assert set(reasons) <= set(where)
+        assert not _can_hold(list(reasons))
+
+
+def _warns(program: str) -> bool:
+    return any(d.code == "W314" for d in augury.compile(program).warnings)
+
+
+@given(st.lists(st.sampled_from(["X > 1", "X < 1", "X = 2", "Y < X", "X <= Y", "X > 2 or X < 0"]), max_size=4))
+def test_a_rule_without_a_warning_has_an_answer_and_the_other_way_round(where: list[str]) -> None:
+    text = f"e(X, Y) <- a(X, Y){' WHERE ' if where else ''}{', '.join(f'({c})' for c in where)}."
+    events = [augury.Event("a", (x / 2, y / 2), 0) for x in range(-4, 9) for y in range(-6, 11)]
+    assert _warns(text) == (not augury.run(text, events)["e"])
