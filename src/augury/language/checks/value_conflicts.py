@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
@@ -14,6 +15,7 @@ from augury.algebra.nodes import (
     Graph,
     Instant,
     Join,
+    Label,
     Node,
     Repeat,
     Rule,
@@ -21,6 +23,9 @@ from augury.algebra.nodes import (
     RunPart,
     Scan,
     Select,
+    SessionWindow,
+    Unfold,
+    Within,
     bound_vars,
     condition_vars,
     conditions,
@@ -69,20 +74,29 @@ def _check_branches(node: Node, outer: Comparisons, what: str, findings: Finding
 
 
 def _outermost(node: Node) -> Iterator[Either]:
-    if isinstance(node, Either):
-        yield node
-    elif not isinstance(node, Repeat | Graph):
-        for part in inputs(node):
-            yield from _outermost(part)
+    match node:
+        case Either():
+            yield node
+        case Scan() | Instant() | Every() | Repeat() | Graph() | Run():
+            return
+        case Label() | Select() | SessionWindow() | Within() | Unfold() | Join():
+            for part in inputs(node):
+                yield from _outermost(part)
+        case _:
+            assert_never(node)
 
 
 def _certain(node: Node) -> Iterator[Condition]:
     """The conditions that hold for every row of a pattern: none of a branch of OR, or of one among several repetitions."""
-    if isinstance(node, Select | Join):
-        yield from conditions(node)
-    if not isinstance(node, Scan | Instant | Every | Either | Repeat | Graph | Run):
-        for part in inputs(node):
-            yield from _certain(part)
+    match node:
+        case Scan() | Instant() | Every() | Either() | Repeat() | Graph() | Run():
+            return
+        case Label() | Select() | SessionWindow() | Within() | Unfold() | Join():
+            yield from conditions(node)
+            for part in inputs(node):
+                yield from _certain(part)
+        case _:
+            assert_never(node)
 
 
 def _iteration(part: RunPart) -> Comparisons:
