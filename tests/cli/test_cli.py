@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+import augury
+from augury.cli.run import OutputOptions, TraceReport
+from augury.sinks import Answers, Format
 from tests.support.commands import Done, run, run_anew
 
 PROGRAM = """\
@@ -109,6 +112,30 @@ def test_table_and_csv(shell: Shell) -> None:
     csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
     assert csv.out.splitlines()[0] == "type,p,l,start,end,id,trace"
     assert csv.out.splitlines()[1].startswith("fire_alarm,l1,3,1,4,")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "arrow", "table"])
+def test_traces_that_dominate_an_output_are_reported_once(
+    form: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"type": "a", "args": [i], "time": i, "id": f"e{i}"} for i in range(8)]
+    program = "s(T, sum(X)) <- o: a(T), w: extend_backward(o, 100s), while w: collect a(X)."
+    long = augury.run(program, rows).as_answers()
+    short = augury.run("b(X) <- a(X).", rows).as_answers()
+
+    def reported(*answers: Answers, trace: bool = True) -> str:
+        output = OutputOptions(str(tmp_path / "out"), form, trace, None)
+        for some in answers:
+            output.write(some)
+        return capsys.readouterr().err
+
+    assert reported(long) == ""  # few ids
+    monkeypatch.setattr(TraceReport, "most_ids", 4)
+    assert reported(long) == ""  # short traces
+    monkeypatch.setattr(TraceReport, "most_on_average", 2)
+    line = "the traces have 36 ids, 4 an answer on average; --no-trace leaves them out\n"
+    assert reported(long, long) == ("" if form == "table" else line)
+    assert reported(long, trace=False) == reported(short) == ""
 
 
 def test_output_goes_to_a_file_in_the_format_of_its_name(shell: Shell) -> None:

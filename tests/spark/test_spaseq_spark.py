@@ -88,6 +88,20 @@ def test_triples_as_arrays(spark: SparkSession) -> None:
     assert answers(detect(compiled(), frame, clock="logical")["up"]) == EXPECTED
 
 
+def test_graph_absent_in_a_rule(spark: SparkSession) -> None:
+    """GRAPH in a rule joins graph events with others: here a price above 8 between two starts blocks."""
+    program = augury.compile("""
+        prefix e: <http://e/>.
+        calm(X, Y) <- (NOT(GRAPH e:s { [] e:price 9 }).[start(X), start(Y)]).10.
+        loud(X, Y) <- (NOT(GRAPH e:s { [] e:price 4 }).[start(X), start(Y)]).10.
+    """)
+    graphs = spark.createDataFrame(rows(), "stream string, time bigint, graph string")
+    starts = spark.createDataFrame([(7, 2), (9, 5)], "x bigint, time bigint")
+    result = detect(program, {"<http://e/s>": graphs.where("stream = 'http://e/s'"), "start": starts}, clock="logical")
+    assert [(r["start"], r["end"]) for r in result["calm"].collect()] == [(2, 5)]
+    assert result["loud"].collect() == []
+
+
 def streamed(spark: SparkSession, folder: Path, given: list[tuple[str, int, str]]) -> DataFrame:
     """A stream of graph events, two in a file."""
     folder.mkdir()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import click
 
@@ -33,6 +33,26 @@ from augury.settings import Task
 from augury.sinks import FORMATS, Format, check_folder, make_folder
 from augury.sources import SourceFile
 from augury.terminal import is_terminal, progress, say, working
+
+
+@dataclass
+class TraceReport:
+    """Says once, on standard error, that the traces are much larger than the answers."""
+
+    most_ids: ClassVar[int] = 1_000_000
+    most_on_average: ClassVar[int] = 100  # ids an answer
+    answers: int = 0
+    ids: int = 0
+    said: bool = False
+
+    def add(self, answers: int, ids: int) -> None:
+        self.answers += answers
+        self.ids += ids
+        if self.said or self.ids <= max(self.most_ids, self.most_on_average * self.answers):
+            return
+        self.said = True
+        average = self.ids // self.answers
+        say(f"the traces have {self.ids:,} ids, {average:,} an answer on average; --no-trace leaves them out")
 
 
 @dataclass(frozen=True)
@@ -92,7 +112,14 @@ class OutputOptions:
             check_folder(self.output, outputs if len(outputs) > 1 else ())
 
     def write(self, answers: sinks.Answers) -> None:
+        before = answers.traced.ids
         sinks.write(answers, self.format, self.output, sys.stdout, trace=self.trace, width=width(self.output))
+        if self.format != "table":  # which cuts traces
+            self._traces.add(len(answers), answers.traced.ids - before)
+
+    @cached_property
+    def _traces(self) -> TraceReport:
+        return TraceReport()
 
     def draw(self, make: Callable[[], Picture]) -> None:
         """Draws a picture, where one is asked for."""

@@ -123,6 +123,13 @@ class AnswerChunk:
         return whole if self.mixing is None else whole.take(pa.array(self.mixing))
 
 
+@dataclass
+class TraceCount:
+    """How many ids the traces have that were made so far."""
+
+    ids: int = 0
+
+
 @dataclass(frozen=True)
 class Answers:
     """Answers of a program, or with `changes` those that were given and taken back, in the order in which they are told."""
@@ -132,6 +139,7 @@ class Answers:
     parts: list[AnswerPart] = field(default_factory=list)
     which: Array | None = None  # the part of each answer; None where there is one part at most
     changes: bool = False
+    traced: TraceCount = field(default_factory=TraceCount, compare=False)
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts)
@@ -156,6 +164,7 @@ class Answers:
             if ids > 4 * _LONG and hi - lo > 1:
                 size = (hi - lo) // 2
                 continue
+            self.traced.ids += ids
             yield AnswerChunk(pieces, None if len(pieces) == 1 else _mixing(which[lo:hi]))  # type: ignore[index]
             for i, n in counts.items():
                 done[i] += n
