@@ -398,7 +398,7 @@ def test_events_are_taken_back(spark: SparkSession) -> None:
 def test_a_time_column_of_any_type(spark: SparkSession, kind: str, times: list[str]) -> None:
     wind = spark.sql(f"select 'l1' as loc, 10.0D as speed, {times[0]} as at")
     fire = spark.sql(f"select 'l1' as loc, {times[1]} as at")
-    found = detect(FIRE, {"wind": wind, "fire": fire}, time="at", clock="timestamp" if kind == "long" else None)
+    found = detect(FIRE, {"wind": wind, "fire": fire}, time="at", time_unit="us" if kind == "long" else None)
     row = found["alarm"].selectExpr("l", "unix_micros(start) as s", "unix_micros(`end`) as e").collect()[0]
     day = 1767225600000000
     expected = (day, day + 2 * 86_400_000_000) if kind == "date" else (day + 36_000_000_000, day + 36_005_000_001)
