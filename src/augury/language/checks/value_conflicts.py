@@ -43,6 +43,8 @@ Comparisons = tuple[Compare, ...]
 def check_value_conflicts(plan: Plan, findings: Findings) -> None:
     """Warns of a rule, or a branch of OR, whose comparisons never hold together: `X > 5, X < 3`."""
     for rule in plan.rules:
+        if not findings.sound(rule.span):  # an error of its types says more
+            continue
         what = f"rule `{rule.label}` can never be detected"
         if of_kind(walk(rule.body), Run):
             for run in of_kind(walk(rule.body), Run):
@@ -50,7 +52,7 @@ def check_value_conflicts(plan: Plan, findings: Findings) -> None:
                     _report(conflict(_iteration(part)), what, findings)
         else:
             _check_rule(rule, what, findings)
-    for clause in plan.clauses:
+    for clause in (c for c in plan.clauses if findings.sound(c.span)):
         _report(_conflict((), clause.body), f"a rule of `{clause.name}` never holds", findings)
 
 
