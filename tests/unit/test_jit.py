@@ -12,6 +12,7 @@ import numba
 import pytest
 
 from augury.core import jit
+from augury.storage.kernels import pairs
 
 READ = """
 from augury.core import jit
@@ -48,3 +49,9 @@ def test_compiled_code_rests_on_helpers_of_other_folders_and_on_numbers(monkeypa
     assert (stat.st_mtime, stat.st_size) in before
     monkeypatch.setattr(pairs, "END", 99)
     assert jit._stamps(functions)[folder] != before
+
+
+def test_cache_folder_holds_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code stands beside each kernel: where it is looked for, all kernels must be."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    assert Path(pairs.__file__).is_relative_to(jit.cache_folder())

@@ -63,8 +63,12 @@ def expect_work(rows: int) -> None:
 @cache
 def _cached() -> bool:
     """Whether there was compiled code in the cache when it was first asked for."""
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
-    return next(folder.rglob("pairs.probe-*.nbi"), None) is not None
+    return next(cache_folder().rglob("pairs.probe-*.nbi"), None) is not None
+
+
+def cache_folder() -> Path:
+    """The folder below which Numba keeps compiled code: beside each kernel, unless the environment names another."""
+    return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])
 
 
 _compiling = threading.RLock()
