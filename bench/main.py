@@ -18,6 +18,7 @@ from bench import (
     fraud,
     graph_events,
     knowledge,
+    nexmark,
     paper_r,
     paper_v,
     payments,
@@ -38,6 +39,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "clock": payments.EXPERIMENTS,
     "graphs": graph_events.EXPERIMENTS,
     "spaseq": {**spaseq.EXPERIMENTS, **fraud.EXPERIMENTS},
+    "nexmark": nexmark.EXPERIMENTS,
     "files": files.EXPERIMENTS,
     "shapes": shapes.EXPERIMENTS,
     "extras": extras.EXPERIMENTS,
@@ -72,6 +74,7 @@ TITLES = {
     **graph_events.TITLES,
     **spaseq.TITLES,
     **fraud.TITLES,
+    **nexmark.TITLES,
     **files.TITLES,
     **shapes.TITLES,
     "latency": "P1, one event at a time",
@@ -101,6 +104,7 @@ def run(
     repeat: int = 3,
     *,
     settings: Settings | None = None,
+    sessions: bool = False,
 ) -> int:
     """Exit code 0 when every count is right, 1 when one is wrong or cannot be had, 2 for a name that is not there."""
     try:
@@ -108,7 +112,7 @@ def run(
     except KeyError as error:
         say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
         return 2
-    settings = settings or Settings(events, repeat)
+    settings = settings or Settings(events, repeat, sessions=sessions)
     return report({name: partial(watched, name, settings) for name in picked}, TITLES, json_path, charts_dir)
 
 

@@ -52,11 +52,12 @@ def open_session(program: augury.Program, /, **options: Any) -> Session:
 
 @dataclass(frozen=True)
 class Settings:
-    """How much of everything: events of a stream, runs of which the best counts, and what is measured."""
+    """How much of everything: events of a stream, runs of which the best counts, what is measured, and whether sessions are measured beside runs."""
 
     events: int = 1_000_000
     repeat: int = 3
     open: Open = open_session
+    sessions: bool = False
 
 
 @dataclass(frozen=True)

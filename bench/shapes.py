@@ -79,7 +79,33 @@ SHAPES = (
         f"m(K, sum(V), max(V)) <- o: a(K, _), w: extend_backward(o, {LONG}), while w: collect a(K, V).",
         of_one_type(),
     ),
+    Shape(
+        "distinct per event",
+        f"m(K, count(distinct V)) <- o: a(K, _), w: extend_backward(o, {LONG}), while w: collect a(K, V).",
+        of_one_type(keys=2),
+    ),
+    Shape(
+        "percentiles per event",
+        f"m(K, median(V), percentile(V, 90)) <- o: a(K, _), w: extend_backward(o, {LONG}), while w: collect a(K, V).",
+        of_one_type(keys=2),
+    ),
+    Shape(
+        "groups per event",
+        f"m(K, W, sum(V)) <- o: a(K, _), w: extend_backward(o, {LONG}), while w: collect b(K, V), W = V mod 4.",
+        of_two_types,
+    ),
     Shape("as-of", "m(K, V, last(W)) <- o: a(K, V), last 1: collect b(K, W).", of_two_types),
+    Shape(
+        "as-of latest",
+        "fact latest now(K, W) PER (K) <- b(K, W).\nm(K, V, W) <- a(K, V), now(K, W).",
+        of_two_types,
+    ),
+    Shape(
+        "as-of facts",
+        "fact now(K, T) <- o: b(K, _), T = start(o).\nfact not now(K, T) <- o: b(K, _), T = start(o) - 40.\n"
+        "m(K, V, T) <- a(K, V), now(K, T).",
+        of_two_types,
+    ),
     Shape(
         "dedupe",
         f"m(K, V) <- r: a(K, V), w: extend_backward(r, {LONG}), while w: collect c: a(K, _), first(start(c)) = start(r).",
@@ -121,7 +147,14 @@ def cost(shape: Shape, count: int) -> Cost:
     tables = shape.tables(count)
     parts = [{type: frame[_part(frame, n)] for type, frame in tables.items()} for n in range(PUSHES)]
     cpu, changes = timed(lambda: sum(len(session.push(part)) for part in parts))
-    return Cost(sum(operator["touched"] for operator in session.stats()["operators"]), cpu, changes)
+    return Cost(touched(session), cpu, changes)
+
+
+def touched(session: augury.Session) -> int:
+    """The rows that operators have looked at, and the facts that they have asked for."""
+    stats = session.stats()
+    operators: int = sum(operator["touched"] for operator in stats["operators"])
+    return operators + int(stats["knowledge"]["touched"])
 
 
 def _part(frame: pd.DataFrame, number: int) -> slice:

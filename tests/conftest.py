@@ -28,11 +28,11 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 os.environ.setdefault("SPARK_DRIVER_MEMORY", "3g")
 
 # What runs on Spark in the short run, by file; all of these files run in the long one.
-_SHORT = {
+SHORT = {
     "test_spark.py": (
         "test_spec_cases_in_batch[0]", "test_spec_cases_in_a_stream[final]", "test_frames_by_type_and_one_of_all",
-        "test_ids_and_traces", "test_events_are_taken_back", "test_mistakes_are_told",
-        "test_python_functions_on_workers", "test_a_checkpoint", "test_windows_by_the_clock[batch]", "test_windows_by_the_clock[final]",
+        "test_answers_have_ids_and_traces", "test_events_are_taken_back", "test_wrong_arguments_are_refused",
+        "test_python_functions_on_workers", "test_stream_resumes_from_its_checkpoint", "test_windows_by_the_clock[batch]", "test_windows_by_the_clock[final]",
     ),
     "test_cli_spark.py": (
         "test_json_lines_and_all_formats", "test_java_is_looked_at_first",
@@ -40,19 +40,19 @@ _SHORT = {
         "test_whoever_follows_sees_each_answer_once",
     ),
     "test_spark_files.py": (
-        "test_the_same_events[intervals]", "test_the_same_events[unknown types]", "test_the_same_events[by name]",
-        "test_the_same_events[another number", "test_the_same_words[bytes]", "test_the_same_words[broken]",
-        "test_the_same_words[nested, declared]", "test_the_same_words[strict]", "test_the_same_words[arguments that",
+        "test_files_give_the_events_of_the_embedded_reader[intervals]", "test_files_give_the_events_of_the_embedded_reader[unknown types]", "test_files_give_the_events_of_the_embedded_reader[by name]",
+        "test_files_give_the_events_of_the_embedded_reader[another number", "test_files_give_the_errors_of_the_embedded_reader[bytes]", "test_files_give_the_errors_of_the_embedded_reader[broken]",
+        "test_files_give_the_errors_of_the_embedded_reader[nested, declared]", "test_files_give_the_errors_of_the_embedded_reader[strict]", "test_files_give_the_errors_of_the_embedded_reader[arguments that",
         "test_files_that_are_wrong_as_a_whole[another", "test_files_that_are_read_in_parts[line breaks]",
     ),
-    "test_pushdown.py": ("test_examples", "test_nothing_that_matters_is_dropped[0-logical]", "test_contiguity_needs_every_event"),
-    "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_are_joined[in one branch]", "test_an_event_that_many_facts_speak_of_is_revoked", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
+    "test_pushdown.py": ("test_examples_push_conditions_down", "test_nothing_that_matters_is_dropped[0-logical]"),
+    "test_spark_facts.py": ("test_a_stream_of_facts[final]", "test_many_facts_are_joined[in one branch]", "test_an_event_that_many_facts_speak_of_is_revoked", "test_what_decides_a_match_is_sent_all_the_same[negated]"),
     "test_spark_rules.py": ("test_answers_are_those_of_the_reference[negation]", "test_rules_over_many_facts_are_joined[both bound]"),
     "test_spark_triples.py": ("test_malformed_lines_are_named",),
     "test_spark_conversions.py": ("test_",),
     "test_time_units_spark.py": ("test_",),
     "test_spaseq_spark.py": ("test_",),
-    "test_bench_spark.py": ("test_names",),
+    "test_bench_spark.py": ("test_spark_benchmark_names_select_benchmarks",),
     "test_examples_spark.py": ("test_on_spark[wildfire]",),
 }  # fmt: skip
 _LONG_PAGES = ("test_page_runs[spark.md]", "test_page_runs_on_spark[tutorial.md]")
@@ -60,7 +60,7 @@ _LONG_PAGES = ("test_page_runs[spark.md]", "test_page_runs_on_spark[tutorial.md]
 
 def on_spark(nodeid: str) -> bool:
     file, _, name = nodeid.rpartition("/")[2].partition("::")
-    return file in _SHORT or name in _LONG_PAGES
+    return file in SHORT or name in _LONG_PAGES
 
 
 PIECES = 8  # of a function with many tests: to hand them out one by one costs as much as many of them
@@ -77,7 +77,7 @@ def piece(nodeid: str) -> str:
 
 
 def is_long(item: pytest.Item) -> bool:
-    return on_spark(item.nodeid) and not item.name.startswith(_SHORT.get(item.path.name, ()))
+    return on_spark(item.nodeid) and not item.name.startswith(SHORT.get(item.path.name, ()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -38,7 +38,7 @@ from augury.language.spaseq.graph_atoms import graph_atoms
 from augury.language.spaseq.query_checks import check_origin
 from augury.language.spaseq.query_program import SPASEQ, declared_by, ordered, read_queries
 from augury.planner import optimise
-from augury.queries.lower import lowered
+from augury.planner.lower_queries import lower_queries
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Compiled:
         """Several sources as one program; raises ProgramError with everything that is wrong."""
         findings = Findings()
         modules: list[s.Module] = []
-        given = list(sources)
+        source_list = list(sources)
         listed = [include_from] if isinstance(include_from, str | Path) else include_from
-        loader = _loader(findings, [*map(_folder, given), *map(Path, listed)])
-        with _not_too_deep(given):
-            queries = read_queries([source for source in given if source.language == SPASEQ], findings)
-            for source in (source for source in given if source.language != SPASEQ):
-                known = {m.span.source.name for m in modules}
-                modules += [m for m in read(source, findings, loader) if m.span.source.name not in known]
+        loader = _loader(findings, [*map(_folder, source_list), *map(Path, listed)])
+        with _not_too_deep(source_list):
+            queries = read_queries([source for source in source_list if source.language == SPASEQ], findings)
+            for source in (source for source in source_list if source.language != SPASEQ):
+                read_names = {m.span.source.name for m in modules}
+                modules += [m for m in read(source, findings, loader) if m.span.source.name not in read_names]
         registered = tuple(functions)
         for item in registered:
             if not isinstance(item, Function | AggregateFunction):
@@ -131,7 +131,7 @@ class Compiled:
     @cached_property
     def lowered(self) -> Plan:
         """The plan with its queries as rules: what executors run, but for the judge."""
-        return lowered(self.plan)
+        return lower_queries(self.plan)
 
     @property
     def _queries(self) -> tuple[GraphQuery, ...]:
@@ -150,13 +150,13 @@ class Compiled:
     def with_rules(self, rules: str | Path) -> Self:
         """The program with more rules, from a path or from text."""
         findings = Findings()
-        known = {m.span.source.name for m in self.modules}
+        names = {m.span.source.name for m in self.modules}
         source = source_of(rules)
-        if source.name in known:
-            source = Source(f"<rules {len(known)}>", source.text)
-        folders = [Path(name).parent for name in known if name != "<program>"]
+        if source.name in names:
+            source = Source(f"<rules {len(names)}>", source.text)
+        folders = [Path(name).parent for name in names if name != "<program>"]
         loader = _loader(findings, [_folder(source), *folders])
-        added = [m for m in read(source, findings, loader) if m.span.source.name not in known]
+        added = [m for m in read(source, findings, loader) if m.span.source.name not in names]
         return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, None)
 
     def without_rule(self, label: str) -> Self:

@@ -112,7 +112,7 @@ class Job:
         """What became of all that was read; what an answer as of a time does not know is not among it."""
         history = self.history
         received = sum(map(len, history.batches.values())) + len(history.revoked) + self.malformed
-        if isinstance(model, batch.Answer):
+        if isinstance(model, batch.SessionModel):
             accepted, repeated = model.session.accepted, model.session.repeated
         else:
             late, items = self.settings.lateness, history.items()
@@ -221,7 +221,8 @@ class LeftOut:
         unknown: Mapping[str, int] | None = None,
         count: int | None = None,
     ) -> None:
-        """What a run has left out, on standard error; `count` says how much was skipped where not all of it is at hand.
+        """Reports on standard error what a run has left out; `count` is the number of skipped rows, where not all
+        are listed.
 
         `unknown` are events of types that the program does not know.
         """
@@ -252,4 +253,4 @@ class LeftOut:
 
 def warn_unknown(types: Sequence[str], count: int) -> None:
     """A warning of the events of types that the program does not know."""
-    warn("events of types that the program does not know, passed over", types, count=count)
+    warn("events of types that the program does not know were ignored", types, count=count)

@@ -75,12 +75,12 @@ def read_event(
         start, end = (_time(part, clock) for part in time[1:-1].split(",", 1))
     else:
         start = end = _time(time, clock)
-    known = _time(match["known"], clock) if match["known"] else None
-    return Event(type, args, start, end, match["id"] or "", known=known)
+    known_time = _time(match["known"], clock) if match["known"] else None
+    return Event(type, args, start, end, match["id"] or "", known=known_time)
 
 
-def _graph_event(found: re.Match[str], clock: Clock, prefixes: Mapping[str, str], streams: Mapping[str, str]) -> Event:
-    stream = found["stream"]
+def _graph_event(match: re.Match[str], clock: Clock, prefixes: Mapping[str, str], streams: Mapping[str, str]) -> Event:
+    stream = match["stream"]
     prefix, colon, local = stream.partition(":")
     if stream.startswith("<"):
         iri = stream[1:-1]
@@ -92,12 +92,12 @@ def _graph_event(found: re.Match[str], clock: Clock, prefixes: Mapping[str, str]
         raise DataError(
             f"unknown stream `{stream}`", hint="write its IRI, <http://…>, or the name that a query gives it"
         )
-    declared = "".join(f"@prefix {name}: <{given}> .\n" for name, given in prefixes.items())
-    graph = found["graph"].strip()
+    declared = "".join(f"@prefix {name}: <{namespace}> .\n" for name, namespace in prefixes.items())
+    graph = match["graph"].strip()
     graph += " ." if graph and not graph.endswith(".") else ""
-    time = _time(found["time"], clock)
-    known = _time(found["known"], clock) if found["known"] else None
-    return Event(stream_type(iri), (declared + graph,), time, time, found["id"] or "", known=known)
+    time = _time(match["time"], clock)
+    known_time = _time(match["known"], clock) if match["known"] else None
+    return Event(stream_type(iri), (declared + graph,), time, time, match["id"] or "", known=known_time)
 
 
 def _time(text: str, clock: Clock) -> int:

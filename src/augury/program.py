@@ -13,6 +13,7 @@ from augury.compiled import Compiled, source_of
 from augury.core.clock import Clock
 from augury.core.model import Change, Event, Fact
 from augury.engine.changes import Changes
+from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.explain import sessions
@@ -26,16 +27,17 @@ from augury.sinks.markup import Explanation
 class PicturedChanges(Changes):
     """The changes of a step, which can be drawn."""
 
-    __slots__ = ()
-
     def timeline(self, **options: Unpack[TimelineOptions]) -> Picture:
-        """What the step has said and what it has taken back, with the events that are held; see `Result.timeline`."""
-        rows = next(iter((*self.retracted.parts, *self.inserted.parts)), None)
+        """The answers that the step has inserted and retracted, with the events that the session holds; see
+        `Result.timeline`.
+        """
+        rows = next(iter(self.parts), None)
         if rows is None:
-            return timeline(Scene((), self._clock), **options)
+            return timeline(Scene((), self.clock), **options)
+        assert isinstance(rows, AnswerRows)
         circuit = rows.derived.runtime
         with circuit.lock:
-            return timeline(scene_of(circuit, self._plan, self._clock, self.inserted, self.retracted), **options)
+            return timeline(scene_of(circuit, self.plan, self.clock, self.inserted, self.retracted), **options)
 
 
 class ProgramSession(Session):
@@ -45,12 +47,12 @@ class ProgramSession(Session):
 
     if TYPE_CHECKING:  # every step returns changes of that type
 
-        def push(self, events: Any) -> PicturedChanges: ...
+        def push(self, events: object) -> PicturedChanges: ...
         def revoke(self, id: str | Event | Iterable[str | Event]) -> PicturedChanges: ...
-        def assert_fact(self, name: str, *args: Any, at: Any = None, until: Any = None) -> PicturedChanges: ...
-        def retract_fact(self, name: str, *args: Any, at: Any = None) -> PicturedChanges: ...
-        def learn(self, facts: Mapping[str, Any] | Iterable[Fact]) -> PicturedChanges: ...
-        def advance(self, time: Any) -> PicturedChanges: ...
+        def assert_fact(self, name: str, *args: object, at: object = None, until: object = None) -> PicturedChanges: ...
+        def retract_fact(self, name: str, *args: object, at: object = None) -> PicturedChanges: ...
+        def learn(self, facts: Mapping[str, object] | Iterable[Fact]) -> PicturedChanges: ...
+        def advance(self, time: object) -> PicturedChanges: ...
         def finish(self) -> PicturedChanges: ...
         def add_rules(self, rules: str | Path, since: Literal["past", "now"] = "past") -> PicturedChanges: ...
         def remove_rule(self, label: str) -> PicturedChanges: ...
@@ -65,6 +67,15 @@ class ProgramSession(Session):
         with self._lock:
             return sessions.why_not(self, atom, format)
 
+    def explain(self, format: str = "text") -> str:
+        """How the program is read and what runs, with what each operator has done so far."""
+        if self._circuit is None:
+            text = explain(self.program.plan, self.program.optimised, self.program.modules, format)
+        else:
+            with self._lock:
+                text = sessions.explain_session(self, format)
+        return Explanation(text) if format == "text" else text
+
     def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
         """A picture of the events that are held and of what stands; see `Result.timeline`.
 
@@ -77,7 +88,7 @@ class ProgramSession(Session):
             retracted = {change.event.content: change.event for change in changes if change.op == "retract"}
             standing = {event.content for event in (stands if retracted else ())}
             gone = [event for content, event in retracted.items() if content not in standing]
-            scene = scene_of(self._circuit, self.program.plan, self.clock, stands.found, gone, self.now)
+            scene = scene_of(self._circuit, self.program.plan, self.clock, stands, gone, self.now)
             return timeline(scene, **options)
 
 
@@ -86,7 +97,7 @@ class Program(Compiled):
     """A compiled program: its plan, and the warnings that compiling it gave."""
 
     def explain(self, format: str = "text") -> str:
-        """How the program is read and what follows from its shape: as text, JSON or a Mermaid diagram."""
+        """How the program is read and what runs: its operators, as text, JSON or a Mermaid diagram."""
         text = explain(self.plan, self.optimised, self.modules, format)
         return Explanation(text) if format == "text" else text
 
@@ -110,13 +121,14 @@ class Program(Compiled):
         pairs and answers and how much time a step may take: `{"rows": 1_000_000, "bytes": "2 GB", "time": "10s"}`.
         """
         program = self.with_policy(policy) if policy else self
-        known = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
-        return ProgramSession(program, Settings.of(program, **settings), clock=known, facts=facts, rdf=rdf, late=late)
+        clock = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
+        return ProgramSession(program, Settings.of(program, **settings), clock=clock, facts=facts, rdf=rdf, late=late)
 
-    def restore(self, snapshot: bytes | str | Path, **settings: Any) -> ProgramSession:
+    def restore(self, snapshot: bytes | str | Path, **settings: object) -> ProgramSession:
         """The session that `session.snapshot()` was taken of, or that was saved to a path, to go on with.
 
-        `late` and `limits` may be given anew. Raises SnapshotError where the snapshot is damaged, or of another program or version.
+        `late` and `limits` may be set again. Raises SnapshotError where the snapshot is damaged, or of another
+        program or version.
         """
         return restored(self, snapshot, ProgramSession, **settings)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from augury.core.errors import RunError, counted, too_deep
 from augury.core.model import Event, Fact, HistoryItem, Revocation, on_calendar
 from augury.core.time_units import TimeUnit
 from augury.engine import batch
-from augury.engine.changes import Detected
 from augury.entailment import ExplainedModel, Model, Replay
 from augury.explain.derivations import explained
 from augury.explain.why import derivation_tree, show_tree
@@ -48,46 +47,23 @@ FactsIn = Mapping[str, Iterable[Any]] | Iterable[Fact]
 ENGINES = ("embedded", "reference")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result(sinks.Tabular):
+class Result(sinks.Answers[Event]):
     """The answer of a run: the derived events in the order of events, which are made when looked at.
 
     `result["alarm"]` are the answers of one type. A result is an Arrow stream, as each of these is.
     """
 
-    program: Compiled
-    model: Model
-    clock: Clock
-    revoked: Callable[[], Iterable[Event]] = tuple  # inputs that were taken back, which nothing else holds
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._found)
+    def __init__(
+        self, program: Compiled, model: Model, clock: Clock, revoked: Callable[[], Iterable[Event]] = tuple
+    ) -> None:
+        """`revoked` are the revoked inputs, which nothing else holds."""
+        in_circuit = isinstance(model, batch.SessionModel)
+        answers = model.detected if in_circuit else sinks.answers_of(model.events, program.plan, clock)  # type: ignore[attr-defined]
+        super().__init__(program.plan, clock, answers.parts, None if in_circuit else answers.which)
+        self.program, self.model, self.revoked = program, model, revoked
 
     def __repr__(self) -> str:
         return f"<Result of {counted(len(self), 'event')}>"
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    @overload
-    def __getitem__(self, index: str) -> OneType: ...
-    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | OneType:
-        return self._found[index]
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    @property
-    def _found(self) -> OneType:
-        """Columns, where the engine has them."""
-        if isinstance(self.model, batch.Answer):
-            return self.model.detected
-        return Listed(self.model.events, self.program.plan, self.clock)
-
-    def as_answers(self) -> sinks.Answers:
-        """The answers as columns: what all formats are written from."""
-        return self._found.as_answers()
 
     @property
     def events(self) -> list[Event]:
@@ -105,16 +81,17 @@ class Result(sinks.Tabular):
 
     def why(self, event: Event, all: bool = False) -> Explanation:
         """The derivation of an event as a tree; with `all`, every derivation."""
-        known = {e.content: e for e in self.model.all_events} if isinstance(event, Event) else {}
-        if not known or event.content not in known:
+        derived = {e.content: e for e in self.model.all_events} if isinstance(event, Event) else {}
+        if not derived or event.content not in derived:
             raise RunError(
                 f"{event} was not detected", hint=self._not_computed(event) or "give an event of this result"
             )
-        tree = derivation_tree(explained(self.model), known[event.content], all)
+        tree = derivation_tree(explained(self.model), derived[event.content], all)
         return Explanation(show_tree(tree, self.clock, self.program.plan.prefixes))
 
     def timeline(self, taken_back: Iterable[Event] = (), **options: Unpack[TimelineOptions]) -> Picture:
-        """A picture of events and detections as intervals on lanes, one a type, with what was taken back.
+        """A picture of events and detections as intervals on lanes, one a type, with revoked events and retracted
+        answers.
 
         `select` are the events whose derivations are drawn as arrows: an event, the name of a type, or several of them; by
         default all detections, where they are few. `types` are the lanes to draw, by name; `since` and `until` are the time
@@ -146,9 +123,8 @@ class Result(sinks.Tabular):
     def _scene(self, taken_back: list[Event]) -> Scene:
         """What a timeline shows."""
         model, plan = self.model, self.program.plan
-        if isinstance(model, batch.Answer):
-            circuit, found = model.session.circuit, model.detected.found
-            scene = scene_of(circuit, plan, self.clock, found, taken_back, model.clock)
+        if isinstance(model, batch.SessionModel):
+            scene = scene_of(model.session.circuit, plan, self.clock, self, taken_back, model.clock)
         else:
             assert isinstance(model, ExplainedModel)
             scene = _scene_of(model, plan, self.clock, taken_back)
@@ -161,39 +137,6 @@ class Result(sinks.Tabular):
         type = event.type if isinstance(event, Event) else ""
         derived = {rule.type for rule in plan.rules} - {rule.type for rule in needed(plan, plan.outputs).rules}
         return f"no output rests on `{type}`, so it was not computed: say `output {type}.`" if type in derived else ""
-
-
-@dataclass(frozen=True)
-class Listed(sinks.Tabular):
-    """Answers that are there as events."""
-
-    events: list[Event]
-    plan: Plan
-    clock: Clock
-
-    def __len__(self) -> int:
-        return len(self.events)
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self.events)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    @overload
-    def __getitem__(self, index: str) -> Listed: ...
-    def __getitem__(self, index: int | slice | str) -> Event | list[Event] | Listed:
-        if not isinstance(index, str):
-            return self.events[index]
-        type = self.as_answers().known(index)
-        return Listed([e for e in self.events if e.type == type], replace(self.plan, outputs=(type,)), self.clock)
-
-    def as_answers(self) -> sinks.Answers:
-        return sinks.answers_of(self.events, self.plan, self.clock)
-
-
-OneType = Detected | Listed
 
 
 def _scene_of(model: ExplainedModel, plan: Plan, clock: Clock, gone: list[Event]) -> Scene:
@@ -224,21 +167,21 @@ def run(
     zone: str | None = None,
     policy: str | None = None,
     facts: FactsIn = (),
-    rdf: Any = (),
-    until: Any = None,
-    as_of: Any = None,
+    rdf: object = (),
+    until: object = None,
+    as_of: object = None,
     retention: str | None = None,
     strict: bool = False,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, object] | None = None,
     engine: str = "embedded",
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
 
     Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
     found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
-    `augury.rdf(…)`. Events of types that the program does not know are passed over with a warning, or refused where
-    `strict`. `limits` are what the run may use, see `session`. `time_unit` is that of times that are
-    numbers ("s", "ms", "us" or "ns" since 1970), `zone` that of times without one, such as "Europe/Berlin"; both ask for the
+    `augury.rdf(…)`. Events of types that the program does not know are ignored with a warning, or refused where
+    `strict`. `limits` are what the run may use, see `session`. `time_unit` is that of times that are numbers ("s",
+    "ms", "us" or "ns" since 1970), `zone` that of times without one, such as "Europe/Berlin"; both ask for the
     timestamp clock. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
     if engine not in ENGINES:
@@ -257,16 +200,16 @@ def run(
     history = read_history(reader, events)
     if history.unknown:
         listed = ", ".join(f"`{name}` ({n:,})" for name, n in sorted(history.unknown.items()))
-        warnings.warn(f"events of types that the program does not know were passed over: {listed}", stacklevel=2)
+        warnings.warn(f"events of types that the program does not know were ignored: {listed}", stacklevel=2)
     chosen = reader.clock
     if chosen.guess:
         warnings.warn(chosen.guess, stacklevel=2)
     check_clock(program, chosen.kind)
-    known = facts_from(given_facts, program.plan, chosen, skipped)
-    check_facts(known, program.plan)
+    facts_read = facts_from(given_facts, program.plan, chosen, skipped)
+    check_facts(facts_read, program.plan)
     time = {name: None if t is None else chosen.read(t) for name, t in (("until", until), ("as_of", as_of))}
     graphs = Graphs.of(rdf)
-    execution = EngineChoice(engine, program, chosen, known, graphs, settings)
+    execution = EngineChoice(engine, program, chosen, facts_read, graphs, settings)
     try:
         model = execution.evaluate(history, time["until"], time["as_of"])
     except RecursionError:

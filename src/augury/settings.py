@@ -55,7 +55,7 @@ class Settings:
         if result.zone is not None:
             time_zone(result.zone)
         _one_of("emission", result.emit, get_args(Emit))
-        _one_of("way with wrong rows", result.on_error, get_args(OnError))
+        _one_of("on_error", result.on_error, get_args(OnError))
         return result
 
     def clock_of(self, program: Compiled, first_time: object) -> Clock:
@@ -78,9 +78,9 @@ class Task:
         return self.program.plan
 
 
-def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
-    if given not in known:
-        raise RunError(f"unknown {what} `{given}`", hint=f"it is {' or '.join(str(k) for k in known if k)}")
+def _one_of(what: str, value: object, choices: tuple[object, ...]) -> None:
+    if value not in choices:
+        raise RunError(f"unknown {what} `{value}`", hint=f"it is {' or '.join(str(k) for k in choices if k)}")
 
 
 def choose_clock(program: Compiled, settings: Settings, first_time: object) -> Clock:
@@ -146,8 +146,8 @@ def _age(revisable: Any, tick: int | None) -> bool | int:
     return True if age is None else age
 
 
-def _names(given: Any, tick: int | None) -> frozenset[str]:
-    return frozenset([given] if isinstance(given, str) else given)
+def _names(names: Any, tick: int | None) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names)
 
 
 # How a setting is read that a user writes in another form.
@@ -157,5 +157,5 @@ _READ: dict[str, Callable[[Any, int | None], Any]] = {
     "longest": length,
     "revisable": _age,
     "changing": _names,
-    "limits": lambda given, tick: Limits.of(given),
+    "limits": lambda limits, tick: Limits.of(limits),
 }

@@ -44,7 +44,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def warn(what: str, problems: Sequence[str], most: int = 5, count: int | None = None) -> None:
-    """A warning with a few examples; there may be more of them than are at hand."""
+    """A warning with a few examples; `count` may be larger than their number."""
     number = len(problems) if count is None else count
     if number:
         say(f": {what}: {number}", coloured("warning", "yellow"))

@@ -70,10 +70,10 @@ class Case:
 
     def compiled(self, functions: Iterable[Function | AggregateFunction] = ()) -> Program:
         """The program; executors that are compared share it."""
-        given = tuple(functions)
-        if given not in self._programs:
-            self._programs[given] = self._compiled(given)
-        return self._programs[given]
+        registered = tuple(functions)
+        if registered not in self._programs:
+            self._programs[registered] = self._compiled(registered)
+        return self._programs[registered]
 
     def _compiled(self, functions: Functions) -> Program:
         facts = self.settings.get("facts", {})
@@ -98,9 +98,9 @@ class Case:
 
     def facts(self, program: Program, clock: Clock, engine: str = "embedded") -> Facts:
         """The facts of the case, with those of its graph."""
-        known = facts_from(list(self.settings.get("facts", {}).items()), program.plan, clock)
+        facts = facts_from(list(self.settings.get("facts", {}).items()), program.plan, clock)
         graphs = self.graphs
-        return known + (graphs.facts(program.plan, known) if engine == "embedded" else graphs.closed(program.plan))
+        return facts + (graphs.facts(program.plan, facts) if engine == "embedded" else graphs.closed(program.plan))
 
     @cached_property
     def graphs(self) -> Graphs:
@@ -126,16 +126,18 @@ class Case:
             compare_answers(self.expected, model.events, clock, prefixes)
         if "changes" in settings:
             late = length(settings.get("lateness"), program.plan.tick)
-            given = (history, clock, facts, until, retention, settings.get("emit", "early"))
+            replay_settings = (history, clock, facts, until, retention, settings.get("emit", "early"))
             bound = None if late is None else clock.length(late)
             replayed = (
-                batch.replay(program, *given, bound)
+                batch.replay(program, *replay_settings, bound)
                 if engine == "embedded"
-                else replay(program.plan, *given, bound, static_graphs(self.graphs, program.plan))
+                else replay(program.plan, *replay_settings, bound, static_graphs(self.graphs, program.plan))
             )
-            found = [("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes]
+            shown_changes = [
+                ("+ " if c.op == "insert" else "- ") + show_event(c.event, clock) for c in replayed.changes
+            ]
             wanted = [line[:2] + show_event(_answer(line[2:], clock, prefixes), clock) for line in settings["changes"]]
-            assert found == wanted, _difference("changes", wanted, found)
+            assert shown_changes == wanted, _difference("changes", wanted, shown_changes)
 
 
 def _trig(text: str) -> RdfTriples:
@@ -148,13 +150,13 @@ def _trig(text: str) -> RdfTriples:
 
 def _check_types(history: Iterable[HistoryItem], program: Program) -> None:
     """A type that is a slip away from one that the program knows is a mistake of the test."""
-    known = {name for name, _ in program.plan.event_types}
+    types = {name for name, _ in program.plan.event_types}
     for item in history:
         if (
             isinstance(item, Event)
-            and item.type not in known
+            and item.type not in types
             and stream_of(item.type) is None
-            and (close := misspelt(item.type, sorted(known)))
+            and (close := misspelt(item.type, sorted(types)))
         ):
             raise DataError(f"unknown event type `{item.type}`", hint=f"did you mean `{close}`?")
 
@@ -166,14 +168,14 @@ def _answer(line: str, clock: Clock, prefixes: Mapping[str, str] | None) -> Even
 
 
 def compare_answers(
-    expected: Iterable[str], found: Iterable[Event], clock: Clock, prefixes: Mapping[str, str] | None = None
+    expected: Iterable[str], answers: Iterable[Event], clock: Clock, prefixes: Mapping[str, str] | None = None
 ) -> None:
     """Raises AssertionError where two answers differ, with what is missing and what is too much."""
     wanted: dict[OrderKey, Event] = {(e := _plain(_answer(line, clock, prefixes))).content: e for line in expected}
-    given = {(plain := _plain(e)).content: plain for e in found}
-    if wanted.keys() != given.keys():
-        lines = [f"  missing: {show_event(e, clock)}" for k, e in wanted.items() if k not in given]
-        lines += [f"  too much: {show_event(e, clock)}" for k, e in given.items() if k not in wanted]
+    answer_lines = {(plain := _plain(e)).content: plain for e in answers}
+    if wanted.keys() != answer_lines.keys():
+        lines = [f"  missing: {show_event(e, clock)}" for k, e in wanted.items() if k not in answer_lines]
+        lines += [f"  too much: {show_event(e, clock)}" for k, e in answer_lines.items() if k not in wanted]
         raise AssertionError("the answer differs\n" + "\n".join(lines))
 
 
@@ -184,12 +186,12 @@ def _plain(event: Event) -> Event:
     return replace(event, args=("\n".join(triple_lines(event.args[0])),))
 
 
-def _difference(what: str, wanted: list[str], found: list[str]) -> str:
+def _difference(what: str, wanted: list[str], actual: list[str]) -> str:
     return (
         f"the {what} differ\n  expected:\n"
         + "".join(f"    {x}\n" for x in wanted)
         + "  found:\n"
-        + "".join(f"    {x}\n" for x in found)
+        + "".join(f"    {x}\n" for x in actual)
     )
 
 

@@ -100,13 +100,13 @@ def test_run_reads_a_mixed_csv_of_undeclared_events(shell: Shell) -> None:
     assert answers(shell.augury("run", "p.aug", "--events", "e.csv")) == [("e", 7, 2.5, 1, 2)]
 
 
-def test_run_on_timestamps(shell: Shell) -> None:
+def test_run_reads_timestamps(shell: Shell) -> None:
     shell.file("t.jsonl", EVENTS.replace('"time": 1,', '"time": "2026-01-01T00:00:01Z",').replace('"time": 4,', '"time": "2026-01-01 00:00:04",').replace('"time": 6,', '"time": "2026-01-01 02:00",'))  # fmt: skip
     done = shell.augury("run", "fire.aug", "--events", "t.jsonl")
     assert answers(done) == [("fire_alarm", "l1", 3, "2026-01-01T00:00:01Z", "2026-01-01T00:00:04Z")]
 
 
-def test_table_and_csv(shell: Shell) -> None:
+def test_run_writes_tables_and_csv(shell: Shell) -> None:
     table = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "table")
     assert "fire_alarm('l1', 3)" in table.out
     csv = shell.augury("run", "fire.aug", "--events", "events.jsonl", "--format", "csv")
@@ -120,10 +120,10 @@ def test_traces_that_dominate_an_output_are_reported_once(
 ) -> None:
     rows = [{"type": "a", "args": [i], "time": i, "id": f"e{i}"} for i in range(8)]
     program = "s(T, sum(X)) <- o: a(T), w: extend_backward(o, 100s), while w: collect a(X)."
-    long = augury.run(program, rows).as_answers()
-    short = augury.run("b(X) <- a(X).", rows).as_answers()
+    long = augury.run(program, rows)
+    short = augury.run("b(X) <- a(X).", rows)
 
-    def reported(*answers: Answers, trace: bool = True) -> str:
+    def reported(*answers: Answers[augury.Event], trace: bool = True) -> str:
         output = OutputOptions(str(tmp_path / "out"), form, trace, None)
         for some in answers:
             output.write(some)
@@ -147,7 +147,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_name(shell: Shell) -> None:
     )
 
 
-def test_changes_tell_the_story(shell: Shell) -> None:
+def test_changes_show_inserts_and_retracts(shell: Shell) -> None:
     shell.file("told.jsonl", EVENTS + '{"op": "revoke", "id": "s1"}\n')
     done = shell.augury("run", "fire.aug", "--events", "told.jsonl", "--changes")
     assert [json.loads(line)["op"] for line in done.out.splitlines()] == ["insert", "insert", "retract", "retract"]
@@ -170,7 +170,7 @@ def test_until_and_as_of_and_retention(shell: Shell) -> None:
     assert answers(shell.augury("run", "r.aug", "--events", "w.jsonl", "--retention", "1s")) == []
 
 
-def test_facts_and_functions(shell: Shell) -> None:
+def test_run_takes_facts_and_functions(shell: Shell) -> None:
     shell.file("p.aug", "function twice(x: int): int. e(Y, twice(X)) <- a(X) WHERE region(X, Y).")
     shell.file("f.py", "import augury\n\n@augury.function\ndef twice(x: int) -> int:\n    return 2 * x\n")
     shell.file("region.csv", "id,name\n1,north\n2,south\n")
@@ -182,7 +182,7 @@ def test_facts_and_functions(shell: Shell) -> None:
     failed(shell.augury(*run, "--functions", "f.py"), "`twice` raised OSError: no luck", "in rule `e`", "twice(2)")
 
 
-def test_policy_from_outside(shell: Shell) -> None:
+def test_run_takes_a_policy(shell: Shell) -> None:
     shell.file("p.aug", "e(X, Y) <- a(X) SEQ b(Y).")
     shell.file("e.csv", "type,x,time\na,1,1\na,2,2\nb,3,3\n")
     assert answers(shell.augury("run", "p.aug", "--events", "e.csv", "--policy", "recent")) == [("e", 2, 3, 2, 3)]
@@ -229,7 +229,7 @@ def test_parquet_in_and_out(shell: Shell) -> None:
 # Mistakes
 
 
-def test_missing_files(shell: Shell) -> None:
+def test_missing_files_are_named(shell: Shell) -> None:
     failed(shell.augury("run", "no.aug", "--events", "events.jsonl"), "no.aug: no such file")
     failed(shell.augury("run", "fire.aug", "--events", "no.jsonl"), "no.jsonl: no such file")
     failed(shell.augury("check", "no.aug"), "no.aug: no such file")
@@ -295,10 +295,10 @@ def test_a_wrong_line_is_named_and_the_rest_can_be_processed(shell: Shell, line:
         ("place,level,time\nl1,3\n", "s.csv:2: 2 fields where the header has 3"),
         ("place,lvl,time\nl1,3,1\n", "s.csv:2: `smoke` has no column `level`"),
         ("place,level,time\nl1,high,1\n", "s.csv:2: `level` is declared as int, but is 'high'"),
-        ("place,level,level,time\nl1,3,3,1\n", "s.csv:1: the column `level` stands twice"),
+        ("place,level,level,time\nl1,3,3,1\n", "s.csv:1: the column `level` occurs twice"),
     ],
 )
-def test_a_wrong_csv(shell: Shell, text: str, message: str) -> None:
+def test_malformed_csv_is_refused(shell: Shell, text: str, message: str) -> None:
     shell.file("s.csv", text)
     failed(shell.augury("run", "fire.aug", "--events", "smoke=s.csv"), message)
 
@@ -323,7 +323,7 @@ def test_rows_that_cannot_be_computed_are_counted(shell: Shell) -> None:
     assert "rule `e`: division by zero (1 time)" in done.err
 
 
-def test_a_wrong_program(shell: Shell) -> None:
+def test_errors_of_a_program_exit_with_1(shell: Shell) -> None:
     shell.file("bad.aug", "e(X, Y) <- a(X) SEQ b(X)\nf <- c(.\n")
     failed(shell.augury("check", "bad.aug"), "bad.aug:1:6", "error[E102]", "bad.aug:2:7", "error[E101]", "3 errors")
     failed(shell.augury("run", "bad.aug", "--events", "events.jsonl"), "error[E101]")
@@ -338,7 +338,7 @@ def test_clocks_that_do_not_fit(shell: Shell) -> None:
     failed(shell.augury("run", "unit.aug", "--events", "a.jsonl"), "E601", "needs a unit")
 
 
-def test_usage(shell: Shell) -> None:
+def test_usage_errors_exit_with_2(shell: Shell) -> None:
     assert shell.augury("run", "fire.aug").code == 2
     assert shell.augury("run", "fire.aug", "--events", "events.jsonl", "--changes", "--as-of", "3").code == 2
     assert shell.augury("fly", anew=True).code == 2
@@ -349,13 +349,13 @@ def test_usage(shell: Shell) -> None:
 # check, fmt, explain, why, demo
 
 
-def test_check(shell: Shell) -> None:
+def test_check_reports_errors_and_warnings(shell: Shell) -> None:
     done = shell.augury("check", "fire.aug")
     assert (done.code, done.err) == (0, "")
     assert done.out == "fire.aug: no errors, 0 warnings, 1 rule\n"
 
 
-def test_fmt(shell: Shell) -> None:
+def test_fmt_formats_in_place(shell: Shell) -> None:
     ugly = "% keep me\n  a( X )<-b(X)seq c( X )where X>1 .\n"
     neat = "% keep me\na(X) <- b(X) SEQ c(X) WHERE X > 1.\n"
     shell.file("u.aug", ugly)
@@ -370,7 +370,7 @@ def test_fmt(shell: Shell) -> None:
     assert (shell.folder / "bad.aug").read_text() == "a("
 
 
-def test_explain(shell: Shell) -> None:
+def test_explain_prints_the_plan(shell: Shell) -> None:
     text = shell.augury("explain", "fire.aug").out
     assert "key       P" in text
     assert "horizon   10s" in text
@@ -379,7 +379,7 @@ def test_explain(shell: Shell) -> None:
     assert shell.augury("explain", "fire.aug", "--format", "mermaid").out.startswith("flowchart LR\n")
 
 
-def test_why(shell: Shell) -> None:
+def test_why_prints_a_derivation(shell: Shell) -> None:
     ask = ("why", "fire.aug", "--events", "events.jsonl", "--event")
     one = shell.augury(*ask, 'fire_alarm("l1", 3) @ [1, 4]')
     assert one.out.splitlines() == [
@@ -398,7 +398,7 @@ def test_why(shell: Shell) -> None:
     failed(shell.augury(*ask, "fire alarm"), "not an event: 'fire alarm'")
 
 
-def test_demo(shell: Shell) -> None:
+def test_demo_lists_and_runs_examples(shell: Shell) -> None:
     listed = shell.augury("demo")
     assert listed.code == 0 and "wildfire" in listed.out and "seattle_weather" in listed.out
     done = shell.augury("demo", "wildfire", "--embedded")
@@ -412,11 +412,11 @@ def test_demo(shell: Shell) -> None:
     assert streamed.code == 0 and "- 2026-03-02 " in streamed.out  # something is taken back
 
 
-def test_new(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_project_runs(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new project runs: the command that is named, its tests, and its notebook."""
     done = shell.augury("new", "mine")
     assert done.code == 0
-    failed(shell.augury("new", "mine"), "mine is there already")
+    failed(shell.augury("new", "mine"), "mine exists already")
     monkeypatch.chdir(shell.folder / "mine")
     command = next(line for line in done.out.splitlines() if "augury run" in line)
     found = Shell(shell.folder / "mine").augury(*command.split()[1:], "--format", "jsonl")
@@ -532,7 +532,7 @@ def test_outputs_that_are_not_plain_files(shell: Shell) -> None:
     os.close(reader)
     assert pipe.is_fifo()
     failed(shell.augury(*run, "."), "is a directory")
-    failed(shell.augury(*run, "events.jsonl"), "is an input, too")
+    failed(shell.augury(*run, "events.jsonl"), "is also an input")
     assert (shell.folder / "events.jsonl").read_text() == EVENTS
     assert not list(shell.folder.glob("*.part"))
 
@@ -554,7 +554,7 @@ def test_codes_with_leading_zeros_stay_text(shell: Shell) -> None:
         ("", ("--changes",)),
     ],
 )
-def test_a_full_disk_is_said_so(shell: Shell, unbuffered: str, options: tuple[str, ...]) -> None:
+def test_full_disk_is_reported(shell: Shell, unbuffered: str, options: tuple[str, ...]) -> None:
     """A disk that takes a part of the answers: the limit on the size of a file stands for it."""
     shell.file("wide.csv", "place,time\n" + "".join(f"{i},{i}\n" for i in range(3000)))
     shell.file("copy.aug", "found(P) <- seen(P).")
@@ -577,7 +577,7 @@ def test_folders_to_include_from(shell: Shell) -> None:
     assert shell.augury("check", "mine/fire.aug", "--allow-include", "shared").code == 0
 
 
-def test_a_program_without_rules_says_so(shell: Shell) -> None:
+def test_program_without_rules_is_reported(shell: Shell) -> None:
     shell.file("none.aug", "")
     done = shell.augury("run", "none.aug", "--events", "events.jsonl")
     assert "the program has no rules, so that nothing is detected" in done.err

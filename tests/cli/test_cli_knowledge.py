@@ -68,7 +68,7 @@ def test_facts_come_from_everywhere(stores: Shell) -> None:
         assert args_of(run(stores, source)) == [["north"], ["south"]], source
 
 
-def test_facts_that_change(stores: Shell) -> None:
+def test_run_reads_changing_facts(stores: Shell) -> None:
     stores.file("s.csv", "id,region,time,op\n1,north,0,\n2,south,0,assert\n2,south,6,retract\n2,east,6,assert\n")
     assert args_of(run(stores, "s.csv")) == [["north"], ["east"]]
     assert args_of(run(stores, "s.csv", "--engine", "reference")) == [["north"], ["east"]]
@@ -88,7 +88,7 @@ def test_facts_that_change(stores: Shell) -> None:
         ("shop.sqlite:SELECT nothing", None, "shop.sqlite"),
     ],
 )
-def test_what_is_wrong_with_facts(stores: Shell, source: str, content: str | None, message: str) -> None:
+def test_malformed_facts_are_refused(stores: Shell, source: str, content: str | None, message: str) -> None:
     if content is not None:
         stores.file(source, content)
     done = run(stores, source)
@@ -99,7 +99,7 @@ def stations(shell: Shell, *more: str) -> Done:
     return shell.augury("run", "stations.aug", "--events", "readings.jsonl", *more)
 
 
-def test_graphs(stores: Shell) -> None:
+def test_run_reads_rdf_graphs(stores: Shell) -> None:
     assert args_of(stations(stores, "--rdf", "graph.ttl")) == [[10]]
     assert args_of(stations(stores, "--rdf", "graph.ttl", "--engine", "reference")) == [[10]]
     assert args_of(stations(stores, "--rdf-plain", "graph.ttl")) == []
@@ -108,7 +108,7 @@ def test_graphs(stores: Shell) -> None:
     assert "transitive" not in stores.augury("explain", "stations.aug").out
 
 
-def test_what_is_wrong_with_a_graph(stores: Shell) -> None:
+def test_malformed_graphs_are_refused(stores: Shell) -> None:
     stores.file("bad.ttl", GRAPH + "wt:s2 a wt:\n")
     done = stations(stores, "--rdf", "bad.ttl")
     assert done.code == 1 and "bad.ttl:6: malformed Turtle" in done.err

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+from random import Random
 
 import pytest
 
 from augury.core.model import Event, Revocation
 from augury.engine.operators import throttle
-from tests.generators.disturbances import check, failure, report
-from tests.generators.state_programs import KINDS, Story, story
+from tests.generators.disturbances import check, failure, report, story
+from tests.generators.run_stories import KINDS as RUN_KINDS
+from tests.generators.state_programs import KINDS, Story
 
 COUNT = 1500 if os.environ.get("AUGURY_FUZZ") else 15
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "spaseq"])
+@pytest.mark.parametrize("kind", [*KINDS, *RUN_KINDS, "spaseq"])
 def test_the_answer_after_every_step_is_that_of_the_reference(kind: str) -> None:
+    """Final answers are those that the reference calls final, where a run chooses."""
     answered = 0
-    for seed in range(COUNT if kind != "spaseq" else COUNT // 2):  # the reference takes longer for queries
+    count = 3 * COUNT if kind in RUN_KINDS else COUNT if kind != "spaseq" else COUNT // 2  # queries take longer
+    for seed in range(count):
         one = story(kind, f"test {seed}")
         message = failure(one)
         assert message is None, report(kind, f"test {seed}", one, message)
@@ -32,6 +36,17 @@ def test_throttles_decide_by_columns_as_they_do_one_by_one(kind: str, monkeypatc
         one = story(kind, f"columns {seed}")
         message = failure(one)
         assert message is None, report(kind, f"columns {seed}", one, message)
+
+
+def test_the_order_of_arrival_does_not_matter_to_a_run_that_chooses() -> None:
+    """Events of a small history, with ties and intervals, are pushed one by one in random order."""
+    for seed in range(2 * COUNT):
+        one = story("runs-choices", f"orders {seed}")
+        items = [item for action in one.actions if isinstance(action, list) for item in action]
+        Random(seed).shuffle(items)
+        shuffled = Story(one.text, tuple([item] for item in items))
+        message = failure(shuffled)
+        assert message is None, report("orders", seed, shuffled, message)
 
 
 def event(type: str, end: int, *args: object, id: str, start: int | None = None) -> Event:
@@ -86,13 +101,24 @@ FOUND = {
             [event("a", 19, 1, id="s")], [event("a", 20, 2, id="t")], "prune", "save", "prune", "save", [event("a", 21, 1, id="u")],
         ),
     ),
+    "a match that is forgotten lets none of several begin that end together": Story(
+        "e(max(end(p)), count(p)) <- (p: u(K, _)){1,2} WHERE start(p) - prev(end(p)) <= 2 PER (K) LONGEST SKIP PAST END.",
+        (
+            [event("u", 6, "k", 0, id="a")], [event("u", 9, "k", 3, id="b", start=8)], [event("u", 9, "k", 1, id="c", start=8)],
+            [event("u", 12, "k", 0, id="d", start=9)], "prune", [event("u", 12, "k", 1, id="e", start=11)],
+        ),
+    ),
+    "an event is several iterations, as facts say, and its match becomes longer": Story(
+        "size(1, 1). size(1, 2). e(count(X)) <- u(X)* THEN u(Y)? WHERE (count(distinct X) != 1, size(Y, S)) PER () LONGEST.",
+        ([event("u", 13, 1, id="a", start=12)], [event("b", 16, id="b")], "prune", [event("u", 17, 0, id="c")]),
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOUND)
 @pytest.mark.parametrize("lateness", [None, 0, 8])
 @pytest.mark.parametrize("emit", ["early", "final"])
-def test_what_was_found(name: str, lateness: int | None, emit: str) -> None:
+def test_failures_of_earlier_fuzzing(name: str, lateness: int | None, emit: str) -> None:
     found = FOUND[name]
     check(Story(found.text, found.actions, found.facts, emit, lateness))  # type: ignore[arg-type]
 

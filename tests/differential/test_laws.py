@@ -60,13 +60,13 @@ def answer(plan: Plan, history: list[HistoryItem] | list[Event]) -> Answer:
 
 @pytest.mark.parametrize("op", ["AND", "PAR", "OR", "EQUALS"])
 @given(pattern_texts, pattern_texts, histories())
-def test_commutative(op: str, x: str, y: str, history: list[Event]) -> None:
+def test_and_and_or_are_commutative(op: str, x: str, y: str, history: list[Event]) -> None:
     assert answer(rule(f"{x} {op} {y}"), history) == answer(rule(f"{y} {op} {x}"), history)
 
 
 @pytest.mark.parametrize("op", ["SEQ", "AND", "OR", "EQUALS"])
 @given(pattern_texts, pattern_texts, pattern_texts, histories(7))
-def test_associative(op: str, x: str, y: str, z: str, history: list[Event]) -> None:
+def test_operators_are_associative(op: str, x: str, y: str, z: str, history: list[Event]) -> None:
     left, right = rule(f"({x} {op} {y}) {op} {z}"), rule(f"{x} {op} ({y} {op} {z})")
     assert answer(left, history) == answer(right, history)
 
@@ -92,7 +92,7 @@ def test_not_takes_away_from_the_sequence(n: str, x: str, y: str, history: list[
 
 
 @given(pattern_texts, st.integers(0, 8), st.integers(0, 8), histories())
-def test_windows_nest(x: str, n: int, m: int, history: list[Event]) -> None:
+def test_nested_windows_keep_the_smaller(x: str, n: int, m: int, history: list[Event]) -> None:
     both = answer(rule(f"(({x}).{n}).{m}"), history)
     assert both == answer(rule(f"({x}).{min(n, m)}"), history)
     assert both == {c for c in answer(rule(x), history) if c[4] - c[3] <= min(n, m)}
@@ -236,7 +236,7 @@ def test_placing_conditions_changes_no_unrestricted_answer(x: str, history: list
 
 @pytest.mark.parametrize("policy", ["recent", "recent shortest", "chronological", "chronological shortest"])
 @given(pattern_texts, histories())
-def test_a_policy_selects(policy: str, x: str, history: list[Event]) -> None:
+def test_policy_selects_among_unrestricted_answers(policy: str, x: str, history: list[Event]) -> None:
     assert answer(rule(x, policy), history) <= answer(rule(x), history)
 
 

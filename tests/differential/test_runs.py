@@ -133,21 +133,21 @@ def test_the_plan_of_a_run() -> None:
         "WHERE (P < prev(P, P0), Q > prev(Q, last(P)), P0 > 3, count(P) > 1) LONGEST SKIP TO LAST u."
     )
     text = program.explain()
-    plan = text[text.index("  plan") : text.index("\n\n")]
+    plan = text[text.index("  runs as") : text.index("\n\n")]
     assert (
         plan
         == """\
-  plan      dip(S, min(P), count(u))
-            └─ run per S, within 1h, longest, skip to the last u
-               ├─ where P0 > 3
-               │  └─ tick(S, P0)
-               ├─ NEXT, once or more, each where P < prev(P, P0), then count(P) > 1
-               │  └─ tick(S, P)
-               └─ NEXT, once or more, each where Q > prev(Q, last(P))
-                  └─ u: tick(S, Q)"""
+  runs as   10 dip(S, min(P), count(u))
+            └─ 9 longest → S, count(u), min(P)
+               └─ 8 runs → S, count(u), min(P)
+                  └─ 7 partial runs per S, within 1h, longest, skip to the last u, algorithm partials; keeps matches 1h
+                     ├─ 6 moments per S; keeps events 1h
+                     ├─ 5 scan tick(S, P0), where P0 > 3 → P0, S
+                     ├─ NEXT, once or more, each where P < prev(P, P0), then count(P) > 1: 2 tick(S, P)
+                     └─ NEXT, once or more, each where Q > prev(Q, last(P)): 2 tick(S, Q)"""
     )
     assert "NEXT, once or more" in program.explain("mermaid")
-    assert "run per S" in program.explain("json")
+    assert "runs per S" in program.explain("json")
 
 
 def test_why_lists_the_iterations_and_folds_many() -> None:
@@ -197,12 +197,12 @@ def test_the_printer_says_what_was_read(text: str) -> None:
     assert show_module(module) == text + "\n"
 
 
-def test_names_of_results() -> None:
+def test_results_of_runs_do_not_clash() -> None:
     program = augury.compile("e(I, count(X)) <- (a(I) NEXT b(I, X)+).1h.")
     assert attribute_names(program.plan, ("e", 2)) == ["i", "arg2"]
 
 
-def test_long_runs() -> None:
+def test_long_runs_equal_brute_force() -> None:
     events = [Event("a", (1,), n, n, f"a{n}") for n in range(400)]
     (found,) = meant("e(count(u)) <- (u: a(_))+ WHERE start(u) - prev(end(u)) <= 1 PER () LONGEST SKIP PAST END.", events[:60])  # fmt: skip
     assert found == ((order_key(60),), 0, 59)

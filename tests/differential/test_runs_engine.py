@@ -39,7 +39,7 @@ CLIMBS = "climb(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X)."
 
 @pytest.mark.parametrize("portion", range(200 if FUZZ else 4))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_engine_equals_reference_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if portion % 2:  # as where many come at once
         monkeypatch.setattr(moments, "MANY", 1)
         monkeypatch.setattr(number_tests, "BLOCK", 2)
@@ -172,7 +172,7 @@ def test_a_long_visit_costs_what_its_clicks_cost(batch: int) -> None:
     assert cost(4_000) < 1.5 * cost(1_000) + 5
 
 
-def test_sessions_by_gap() -> None:
+def test_runs_express_sessions_by_gap() -> None:
     session = augury.compile(SESSIONS).session()
     gaps = [10, 20, 31, 5, 100, 30, 30]
     times = np.cumsum([0, *gaps])

@@ -188,7 +188,7 @@ def test_columns_have_the_names_of_variables() -> None:
     assert augury.run(compiled(), [graph_event()], engine="reference").to_arrow().column_names[:2] == ["x", "p"]
 
 
-def test_why() -> None:
+def test_why_explains_query_answers() -> None:
     found = augury.run(compiled(), [graph_event(id="e1")], engine="reference")
     assert "(input e1)" in found.why(found.events[0])
 
@@ -218,7 +218,7 @@ def test_graphs_are_written_as_they_come_in(tmp_path: Path) -> None:
     program = compiled(constructing("s", "t").replace("?x <http://e/p> 1", "?x <http://e/p> ?p"))
     found = augury.run(program, [graph_event(id="e1"), graph_event(time=2, id="e2")], engine="reference")
     path = tmp_path / "found.jsonl"
-    sinks.write(found.as_answers(), "jsonl", str(path), sys.stdout)
+    sinks.write(found, "jsonl", str(path), sys.stdout)
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     one = '<http://e/x> <http://e/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .'
     assert [(x["stream"], x["time"], x["graph"], x["trace"]) for x in lines] == [
@@ -233,7 +233,7 @@ def test_graphs_are_written_as_they_come_in(tmp_path: Path) -> None:
 # The command line
 
 
-def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_take_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("fraud.spaseq").write_text(ONE.replace("\n", " # why\n", 1).replace("  SEQ", " SEQ"), encoding="utf-8")
     Path("e.jsonl").write_text(json.dumps(graph_event(id="e1")), encoding="utf-8")

@@ -56,7 +56,9 @@ def telling(events: list[GraphSpec], program: augury.Program, random: Random) ->
 
 @pytest.mark.parametrize("portion", range(150 if FUZZ else 2))
 @pytest.mark.parametrize("way", WAYS)
-def test_after_every_step(way: str, portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_engine_equals_reference_after_every_step(
+    way: str, portion: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if portion % 2:
         monkeypatch.setattr(number_tests, "BLOCK", 2)
     mistakes = [445] if portion == 0 else []  # what was pruned was taken back
@@ -100,7 +102,7 @@ def test_a_malformed_graph_is_named_and_loses_nothing() -> None:
     assert [e.args for e in session.events()] == [(1,), (3,)]
 
 
-def test_sparql_results() -> None:
+def test_answers_as_sparql_results_json() -> None:
     """SPARQL results as JSON: what is unbound has no binding."""
     text = """PREFIX e: <http://e/> SELECT ?x ?p ?n WITHIN 9 SECONDS FROM STREAM S <http://e/s>
     WHERE { SEQ(A) DEFINE GPM A ON S { ?x e:p ?p OPTIONAL { ?x e:n ?n } } }"""
@@ -111,7 +113,7 @@ def test_sparql_results() -> None:
         clock="logical",
     )
     out = io.StringIO()
-    sinks.write(result.as_answers(), "sparql-json", "-", out)
+    sinks.write(result, "sparql-json", "-", out)
     found = json.loads(out.getvalue())
     assert found["head"] == {"vars": ["x", "p", "n", "start", "end"]}
     first, second = found["results"]["bindings"]

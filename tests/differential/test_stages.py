@@ -26,7 +26,7 @@ from augury.algebra.stages import Stages, needed, stages
 from augury.core.clock import Clock
 from augury.core.errors import Source
 from augury.core.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, give_ids
-from augury.engine.decoding import columns_of
+from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.program import Program
 from augury.reference import evaluate, static_graphs
@@ -261,7 +261,7 @@ by_case = pytest.mark.parametrize(
 
 
 @by_case
-def test_spec_in_batch(case: Case) -> None:
+def test_spec_cases_by_stages_in_batch(case: Case) -> None:
     told = suitable(case)
     for buckets in (1, 2, 5) if FUZZ else ((1, 2, 5)[len(case.name) % 3],):
         found, _ = check_batch(told, buckets, f"{case.name} {buckets}")
@@ -357,7 +357,7 @@ def random_query(seed: int) -> Told:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_random_queries() -> None:
+def test_random_queries_by_stages() -> None:
     for seed in range(1500 if FUZZ else 16):
         told = random_query(seed)
         if told.history:
@@ -440,7 +440,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_plan(name: str) -> None:
+def test_stages_of_a_plan(name: str) -> None:
     text, expected = PLANS[name]
     assert planned(text) == expected
 
@@ -495,6 +495,6 @@ def test_an_event_under_two_names_is_once_in_a_trace() -> None:
     orders = Batch(np.array([3]), np.array([3]), [np.array([1])], ["x"])
     joined = Batch(np.array([3, 4]), np.array([3, 4]), [np.array([1, 2]), np.array([7, 8])], ["x", "y"])
     changes = Session(Program(plan)).push_batches({("order", 1): orders, ("joined", 2): joined}, None)
-    [columns] = columns_of(changes)
-    assert columns.trace is not None
-    assert columns.trace.tuples() == [("x",), ("x", "y")]
+    [part] = changes.parts
+    assert isinstance(part, AnswerRows)
+    assert part.traces(0, len(part)).tuples() == [("x",), ("x", "y")]

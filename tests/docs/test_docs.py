@@ -242,7 +242,7 @@ def test_the_codes_that_are_mentioned_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_targets(page: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", (DOCS / page).read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
         if "://" in target:

@@ -53,7 +53,7 @@ def task_of(example: Example, folder: Path) -> Task:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_reference_agrees(name: str, tmp_path: Path) -> None:
+def test_reference_agrees_on_examples(name: str, tmp_path: Path) -> None:
     example = load(name)
     assert example.prepare(tmp_path, example.sizes[1]) > 0
     job = Job(task_of(example, tmp_path))

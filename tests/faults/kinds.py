@@ -129,7 +129,7 @@ def poisoned_rows(count: int, seed: int) -> Trials:
         for number in range(count):
             fault, form = cases[number % len(cases)]
             try:
-                test_malformed.test_a_wrong_row(fault, form, Path(name))
+                test_malformed.test_malformed_row_is_named(fault, form, Path(name))
                 yield None
             except BaseException as error:
                 yield f"{fault.name} in {form.name}: {type(error).__name__}: {error}"

@@ -714,7 +714,7 @@ class Writer(Choices):
         return sorted((self.pick(among) for _ in range(self.pick(counts))), key=list(DERIVED).index)
 
     def below(self, type: str) -> list[str]:
-        """The derived types that a rule for a type may read: what is there already and comes before it."""
+        """The derived types that a rule for a type may read: what exists already and comes before it."""
         found = {m for rule in self.rules for m in re.findall(r"^(?:rule \w+: )?(\w+)", rule)}
         return [t for t in DERIVED if t in found and list(DERIVED).index(t) < list(DERIVED).index(type)]
 

@@ -495,7 +495,7 @@ def _named(gpms: Sequence[GpmSpec], name: str) -> GpmSpec:
 
 
 def _random_gpm(random: Random, streams: tuple[str, ...], known: Sequence[GpmSpec], seen: list[str]) -> GpmSpec:
-    """A new one, or one that is there already and looks at no other."""
+    """A new one, or one that exists already and looks at no other."""
     plain = [gpm for gpm in known if gpm.above is None]
     if plain and random.random() < 0.15:
         return random.choice(plain)

@@ -51,7 +51,9 @@ class StateWriter(Writer):
                                            "fact latest at(X, Y) PER (X) <- p(loc(X, Y)).\nfact not at(X, _) <- d(X, _).",
                                            "fact latest at(X, Y) PER (X) <- (a(X) SEQ b(Y)).4.\nfact not at(X, 1) <- d(X, _).",
                                            "fact latest at(X, Y) PER () <- b(X), a(Y).",
-                                           "fact latest at(X, Y) PER (X) <- c(X), a(Y), not was at(X, Y)."]))  # fmt: skip
+                                           "fact latest at(X, Y) PER (X) <- c(X), a(Y), not was at(X, Y).",
+                                           "fact latest at(X, Y) PER (X) <- p(loc(X, Y)).\nfact latest at(X, Y) PER (X) <- d(X, _), b(Y).\n"
+                                           "fact not at(X, _) <- c(X)."]))  # fmt: skip
             self.made.append("at")
         if self.chance(40):
             self.clauses.append("static known(x: int).")

@@ -31,7 +31,7 @@ def test_history_and_streams_count_right(spark: SparkSession, tmp_path: Path) ->
     assert all(row.ratio and row.target and row.expected for row in found)
 
 
-def test_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spark_benchmark_names_select_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(spark_bench.chosen([])) == ["batch", "copies", "stream"]
     assert list(spark_bench.chosen(["ALL"])) == list(spark_bench.ALL) and list(spark_bench.chosen(["p1", "big"])) == [
         "batch",

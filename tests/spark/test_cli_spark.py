@@ -153,7 +153,7 @@ def test_revocations_intervals_facts_and_functions(augury: Augury) -> None:
     failed(augury("run", *run, "--engine", "spark"), "`twice` raised OSError: no luck", "in rule `e`", "twice(2)")
 
 
-def test_parquet_out(augury: Augury, spark: Any) -> None:
+def test_spark_writes_parquet(augury: Augury, spark: Any) -> None:
     run = ("run", "fire.aug", "--events", "events.jsonl", "--format", "parquet", "--output")
     assert augury(*run, "out", "--engine", "spark").code == 0
     assert augury(*run, "here", "--engine", "embedded").code == 0
@@ -169,7 +169,7 @@ def test_parquet_out(augury: Augury, spark: Any) -> None:
 # What goes wrong
 
 
-def test_what_is_left_out_is_told(augury: Augury) -> None:
+def test_left_out_rows_are_reported(augury: Augury) -> None:
     Path("bad.jsonl").write_text(EVENTS + '{"type": "smoke", \n\n{"type": "smok", "args": [], "time": 9}\n')
     run = ("run", "fire.aug", "--events", "bad.jsonl", "--engine", "spark")
     failed(augury(*run), "error: bad.jsonl:4: malformed JSON", "hint: one JSON object a line")
@@ -206,7 +206,7 @@ def test_what_is_left_out_is_told(augury: Augury) -> None:
         ("nothing", "", "is neither CSV, JSON lines, Parquet nor Arrow"),
     ],
 )
-def test_wrong_files(augury: Augury, name: str, text: str, message: str) -> None:
+def test_malformed_files_are_refused_on_spark(augury: Augury, name: str, text: str, message: str) -> None:
     Path(name.split("=")[-1]).write_text(text)
     failed(augury("run", "fire.aug", "--events", name, "--engine", "spark"), message)
 
@@ -241,7 +241,7 @@ def test_java_is_looked_at_first(tmp_path: Path) -> None:
 
     old = told(str(tmp_path / "jdk"), "demo", "wildfire")
     assert old.returncode == 0 and "in this process" in old.stdout
-    assert "is Java 11; going on with the embedded engine, which gives the same answer" in old.stderr
+    assert "is Java 11; continuing with the embedded engine, which gives the same answer" in old.stderr
     none = told(str(tmp_path / "none"), "run", "fire.aug", "--events", "events.jsonl", "--engine", "spark")
     assert (none.returncode, none.stdout) == (1, "")
     assert "Spark needs Java" in none.stderr and "openjdk-17-jre-headless" in none.stderr
@@ -301,7 +301,7 @@ def expected(augury: Augury, lines: list[str]) -> list[tuple[Any, ...]]:
     return sorted(content(json.loads(line)) for line in done.out.splitlines())
 
 
-def test_a_stream_goes_on_where_it_stopped(augury: Augury, spark: Any) -> None:
+def test_stream_resumes_where_it_stopped(augury: Augury, spark: Any) -> None:
     lines = story(60)
     answer = expected(augury, [*lines, END])
     spread(lines[:30], 10, Path("in"))
@@ -419,7 +419,7 @@ def test_places_that_cannot_be_written(augury: Augury) -> None:
     from augury.spark.lock import held
 
     with held(Path("cp")):
-        failed(augury(*run, "--checkpoint", "cp", "--output", "out"), "error: another run is at the checkpoint cp: process ")  # fmt: skip
+        failed(augury(*run, "--checkpoint", "cp", "--output", "out"), "error: another run uses the checkpoint cp: process ")  # fmt: skip
 
 
 def test_whoever_follows_sees_each_answer_once(augury: Augury, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,7 +458,7 @@ def on_disks(script: str, home: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("small", ["cp", "out"])
-def test_a_full_disk(augury: Augury, tmp_path: Path, small: str) -> None:
+def test_stream_resumes_after_a_full_disk(augury: Augury, tmp_path: Path, small: str) -> None:
     """A disk of 256 KB; once there is room, the run goes on from where it stood."""
     run = [sys.executable, "-m", "augury", "stream", "wide.aug", "--events", "in", "--checkpoint", "cp", "--output", "out",
            "--emit", "early", "--buckets", "2", "--master", "local[2]", "--trigger", "once"]  # fmt: skip

@@ -259,7 +259,7 @@ def test_what_can_be_said_in_spark_drops_the_rest(spark: SparkSession, seed: int
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_arguments_of_scans(spark: SparkSession, seed: int) -> None:
+def test_constants_and_repeated_variables_are_pushed_down(spark: SparkSession, seed: int) -> None:
     """Constants and repeated variables: what is dropped is exactly what does not match, nulls aside."""
     rng = random.Random(seed)
     kinds = [k for k in NAMES.values() if k != "json"]
@@ -316,7 +316,7 @@ NULL = 3
         ("r(X) <- f(X).", None),
     ],
 )  # fmt: skip
-def test_examples(spark: SparkSession, program: str, kept: set[int] | None) -> None:
+def test_examples_push_conditions_down(spark: SparkSession, program: str, kept: set[int] | None) -> None:
     assert GIVEN.kept(spark, [of(program)], LOGICAL) == [kept]
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import augury
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import Clause, Holds, Rule, Scan, Unless, made_type
+from augury.algebra.nodes import HOLDING, Clause, Holds, Rule, Scan, Unless, held_by, made_type
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.algebra.scalar import Function
 from augury.core.clock import Clock, Duration, Timestamp, read_timestamp
@@ -55,7 +55,8 @@ def renamed(thing: Any, before: str) -> Any:
         return thing
     changed = {f.name: renamed(getattr(thing, f.name), before) for f in fields(thing) if f.name != "span"}
     if isinstance(thing, Scan | Rule):
-        changed["type"] = before + thing.type
+        held = held_by((thing.type, 0))
+        changed["type"] = before + thing.type if held is None else HOLDING + before + held[0]
     if isinstance(thing, Rule):
         changed["label"] = before + thing.label
     if isinstance(thing, Rule) and thing.makes:
@@ -367,7 +368,7 @@ def test_frames_by_type_and_one_of_all(spark: SparkSession) -> None:
     assert {(r["type"], *json.loads(r["args"]), r["start"], r["end"]) for r in told} == {("alarm", *a) for a in ALARMS}
 
 
-def test_ids_and_traces(spark: SparkSession) -> None:
+def test_answers_have_ids_and_traces(spark: SparkSession) -> None:
     frames = {
         "wind": spark.createDataFrame([("l1", 10.0, 1, "w1")], "loc string, speed double, time bigint, id string"),
         "fire": spark.createDataFrame([("l1", 5, 7)], "loc string, time bigint, id bigint"),
@@ -405,7 +406,7 @@ def test_a_time_column_of_any_type(spark: SparkSession, kind: str, times: list[s
     assert (row["s"], row["e"]) == expected
 
 
-def test_intervals(spark: SparkSession) -> None:
+def test_interval_events_on_spark(spark: SparkSession) -> None:
     program = "both(X) <- a(X) PAR b(X). apart(X, Y) <- (a(X) SEQ b(Y)).9."
     frames = {
         "a": spark.createDataFrame([(1, 1, 5), (2, 10, 12)], "x int, start bigint, end bigint"),
@@ -419,7 +420,7 @@ def test_intervals(spark: SparkSession) -> None:
         assert {(r["type"], tuple(json.loads(r["args"])), r["start"], r["end"]) for r in rows} == expected
 
 
-def test_kinds_of_values(spark: SparkSession) -> None:
+def test_every_column_type_round_trips(spark: SparkSession) -> None:
     """Every type of column comes in, and out again, as what it is."""
     wind = spark.sql(
         "select 1Y as a, 2L as b, 1.5F as c, true as d, 'x' as e, timestamp'2026-01-01 00:00:00' as f, date'2026-01-02' as g, "
@@ -436,7 +437,7 @@ def test_kinds_of_values(spark: SparkSession) -> None:
     assert json.loads(found.events.collect()[0]["args"])[:5] == [1, 2, 1.5, True, "x"]
 
 
-def test_malformed_rows(spark: SparkSession) -> None:
+def test_malformed_rows_are_collected(spark: SparkSession) -> None:
     wind = spark.createDataFrame(
         [("l1", 10.0, "2026-01-01T10:00:00Z"), ("l9", 9.0, "yesterday")], "loc string, speed double, time string"
     )
@@ -450,7 +451,7 @@ def test_malformed_rows(spark: SparkSession) -> None:
     assert "time" in wrong[0]["problem"]
 
 
-def test_mistakes_are_told(spark: SparkSession) -> None:
+def test_wrong_arguments_are_refused(spark: SparkSession) -> None:
     good = fires(spark)
     wind, fire = good["wind"], good["fire"]
 
@@ -467,7 +468,7 @@ def test_mistakes_are_told(spark: SparkSession) -> None:
     assert "unknown event type `wnd`" in error.message and "`wind`" in error.hint
     assert "not a Spark DataFrame" in refused({"wind": [1, 2]}).message
     assert "no column `type`" in refused(wind).message
-    assert "unknown way" in refused(good, on_error="ignore").message
+    assert "unknown on_error" in refused(good, on_error="ignore").message
     error = refused({"wind": wind, "fire": fire.withColumn("time", fire.loc == "l1")}, clock="logical")
     assert "boolean" in error.message
     assert "none that names the event" in refused({"wind": wind.withColumn("op", wind.loc), "fire": fire}).message
@@ -553,7 +554,7 @@ def told(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
     return sorted((r.asDict().get("op", "insert"), r["type"], *json.loads(r["args"]), r["start"], r["end"]) for r in rows)  # fmt: skip
 
 
-def test_early_and_final(spark: SparkSession, tmp_path: Path) -> None:
+def test_early_answers_are_retracted_and_final_ones_wait(spark: SparkSession, tmp_path: Path) -> None:
     """Early answers come at once and are taken back; final ones come once they are certain; in the end they agree."""
     batches = [
         [a_wind("l1", 10, 1, "w1"), a_fire("l1", 5), a_fire("l2", 6)],
@@ -568,7 +569,7 @@ def test_early_and_final(spark: SparkSession, tmp_path: Path) -> None:
     assert ("retract", "alarm", "l1", 10.0, 1, 5) in told(early)
 
 
-def test_what_comes_late(spark: SparkSession, tmp_path: Path) -> None:
+def test_late_events_go_to_late(spark: SparkSession, tmp_path: Path) -> None:
     batches = [[a_wind("l1", 10, 10), a_fire("l2", 50)], [a_fire("l1", 41, "late"), a_fire("l1", 46, "in time")], [FAR]]
     frame = told_in(spark, batches, EVENTS, tmp_path)
     stream = detect_stream(FIRE, frame, lateness="5s", clock="logical", buckets=3)
@@ -642,7 +643,7 @@ def test_windows_by_the_clock(spark: SparkSession, tmp_path: Path, how: str) -> 
     assert found == [row for row in expected(200) if row[-1] <= said]
 
 
-def test_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+def test_stream_resumes_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """A stream goes on from its checkpoint; one of another program, or of other buckets, is refused in words."""
     events, checkpoint, answers = (tmp_path / name for name in ("events", "checkpoint", "answers"))
     frame = told_in(spark, [[a_wind("l1", 10, 1), a_wind("l2", 20, 2)]], EVENTS, events)
@@ -666,7 +667,7 @@ def test_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     assert alarms(spark.read.parquet(str(answers))) == {("l1", 10.0, 1, 3), ("l2", 20.0, 2, 4)}
 
 
-def test_mistakes_in_a_stream_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_wrong_arguments_of_a_stream_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     frame = told_in(spark, [[FAR]], EVENTS, tmp_path)
     with pytest.raises(RunError, match="unknown emission"):
         detect_stream(FIRE, frame, lateness="5s", emit="soon")  # type: ignore[arg-type]
@@ -676,7 +677,7 @@ def test_mistakes_in_a_stream_are_told(spark: SparkSession, tmp_path: Path) -> N
         detect_stream(FIRE, frame, lateness="5s", clock="logical")["alrm"]
 
 
-def test_rules_that_keep_all_for_lack_of_a_length_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_rules_that_keep_all_events_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     lasting = told_in(spark, [[FAR]], EVENTS.replace("time", "start bigint, end"), tmp_path)
     with pytest.warns(UserWarning, match="rule `calm` keeps every event") as told:
         detect_stream(CALM, lasting, lateness="5s", clock="logical")
@@ -720,7 +721,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", ["connect", "local-cluster[2,1,1024]"])
-def test_another_spark(tmp_path: Path, how: str) -> None:
+def test_spark_connect_gives_the_same_rows(tmp_path: Path, how: str) -> None:
     """Over Spark Connect, and over two JVMs of workers: the same rows, in batch and in a stream."""
     script, events = tmp_path / "run.py", tmp_path / "events"
     script.write_text(SCRIPT, encoding="utf-8")
@@ -744,7 +745,7 @@ def test_another_spark(tmp_path: Path, how: str) -> None:
     ]  # fmt: skip
 
 
-def test_a_session_that_has_stopped(spark: SparkSession) -> None:
+def test_stopped_spark_session_is_refused(spark: SparkSession) -> None:
     frames = fires(spark)
     spark.stop()
     with pytest.raises(AuguryError, match="stopped"):

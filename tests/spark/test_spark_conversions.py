@@ -24,7 +24,7 @@ def tick(text: str, *_: object) -> int:
 
 
 @pytest.mark.parametrize("type", ["timestamp", "duration", "iri", "string", "tick"])
-def test_text(spark: SparkSession, type: str) -> None:
+def test_texts_convert_as_the_engine_reads_them(spark: SparkSession, type: str) -> None:
     """Ticks are what a clock reads, and other texts what their types make of them."""
     chance, named = random.Random(f"text {type}"), "int" if type == "tick" else type
     pool = [*TEXTS[named], *(t for texts in TEXTS.values() for t in texts)]

@@ -63,7 +63,7 @@ def answers(program: str, spark: SparkSession, broadcast: int) -> tuple[list[str
 
 
 @pytest.mark.parametrize("name", JOINED)
-def test_many_are_joined(name: str, spark: SparkSession) -> None:
+def test_many_facts_are_joined(name: str, spark: SparkSession) -> None:
     sent, _ = answers(JOINED[name], spark, 100)
     joined, names = answers(JOINED[name], spark, 1)
     assert names == ("store",)

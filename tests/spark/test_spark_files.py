@@ -195,7 +195,9 @@ def on_spark(spark: SparkSession, case: Case, sources: list[SourceFile], on_erro
 
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
-def test_the_same_events(plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+def test_files_give_the_events_of_the_embedded_reader(
+    plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
     monkeypatch.chdir(tmp_path)
     sources = written(case, tmp_path)
     here = embedded(case, sources, "stop")
@@ -215,7 +217,9 @@ def test_files_that_are_wrong_as_a_whole(
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.name)
-def test_the_same_words(plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+def test_files_give_the_errors_of_the_embedded_reader(
+    plain: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
     monkeypatch.chdir(tmp_path)
     sources = written(case, tmp_path)
     here = embedded(case, sources, "stop")
@@ -229,7 +233,7 @@ def test_the_same_words(plain: SparkSession, tmp_path: Path, monkeypatch: pytest
     [c for c in (*GOOD, *WRONG) if c.name in ("typed", "by name", "value", "a number for text")],
     ids=lambda case: case.name,
 )
-def test_files_elsewhere(plain: SparkSession, tmp_path: Path, case: Case) -> None:
+def test_files_by_url_are_read_by_spark(plain: SparkSession, tmp_path: Path, case: Case) -> None:
     """Spark alone reads a file by its URL. What is wrong with a row is said with the row."""
     here = written(case, tmp_path)
     there = [replace(source, path=(tmp_path / source.path).as_uri()) for source in here]

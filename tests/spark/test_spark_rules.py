@@ -124,7 +124,7 @@ def typed_rows(draw: st.DrawFn) -> tuple[Rows, list[Fact]]:
 
 @settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(datalog.programs(), typed_rows(), st.sampled_from([("p", 2), ("r", 2)]), st.integers(0, 1))
-def test_random_programs(tiny: SparkSession, text: str, facts: tuple[Rows, list[Fact]], predicate: Predicate, place: int) -> None:  # fmt: skip
+def test_static_rules_of_random_programs(tiny: SparkSession, text: str, facts: tuple[Rows, list[Fact]], predicate: Predicate, place: int) -> None:  # fmt: skip
     try:
         rules = rules_of(text.replace(", !", ""), facts[0], tiny, facts[1])
         rules.check(predicate)

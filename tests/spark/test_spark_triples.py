@@ -95,7 +95,7 @@ def frame_of(triples: Iterable[Triple], spark: SparkSession) -> DataFrame:
 
 
 @pytest.mark.parametrize(("seed", "size", "meta"), [(1, 14, False), (2, 9, True), (5, 12, True)])
-def test_what_is_entailed(seed: int, size: int, meta: bool, tiny: SparkSession) -> None:
+def test_rdfs_entailment_on_spark(seed: int, size: int, meta: bool, tiny: SparkSession) -> None:
     given = graph(seed, size, meta)
     found = entailed(frame_of(given, tiny), WANTED)
     rows = reduce(DataFrame.union, (pairs.withColumn("p", F.lit(name)) for name, pairs in found.items())).collect()
@@ -110,7 +110,7 @@ def test_types_that_say_something_of_the_hierarchy_are_refused(tiny: SparkSessio
         entailed(frame_of({(TYPE, SUBPROPERTY, SUBCLASS)}, tiny), [TYPE.text])
 
 
-def test_values(tmp_path: Path, tiny: SparkSession) -> None:
+def test_terms_become_values_on_spark(tmp_path: Path, tiny: SparkSession) -> None:
     path = tmp_path / "graph.nq"
     path.write_text(LINES, encoding="utf-8")
     triples, embedded = read_rdf(tiny, str(path)), set(read_embedded(str(path), Skipped()))

@@ -64,14 +64,14 @@ def answers(frame: DataFrame) -> set[tuple[object, ...]]:
     }
 
 
-def test_the_engine_says() -> None:
+def test_query_answers_of_the_engine() -> None:
     session = compiled().session(clock="logical")
     session.push([Event(f"<{stream}>", (text,), time, time) for stream, time, text in rows()])
     assert {short(*e.args, e.start, e.end) for e in session.events()} == EXPECTED
 
 
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?c)"])
-def test_batch(spark: SparkSession, partition: str) -> None:
+def test_queries_in_batch(spark: SparkSession, partition: str) -> None:
     frame = spark.createDataFrame(rows(), "stream string, time bigint, graph string")
     assert answers(detect(compiled(partition), frame, clock="logical")["up"]) == EXPECTED
 
@@ -116,7 +116,7 @@ def heard(frame: DataFrame, name: str) -> DataFrame:
     return frame.sparkSession.table(name)
 
 
-def test_stream(spark: SparkSession, tmp_path: Path) -> None:
+def test_queries_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "events", rows())
     found = detect_stream(compiled(), frame, clock="logical", lateness="20s", emit="early")["up"]
     assert answers(heard(found, "ups")) == EXPECTED
@@ -145,7 +145,7 @@ def test_absent_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
     assert stays(heard(stream["stays"], "stays")) == {("http://e/z", 3, 7, 7), ("http://e/x", 9, 8, 8)}
 
 
-def test_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_queries_over_files(spark: SparkSession, tmp_path: Path) -> None:
     """Graph events are lines of JSON, and what is wrong with one is named."""
     path = tmp_path / "events.jsonl"
     given = [{"stream": stream, "time": time, "graph": graph} for stream, time, graph in rows()]

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark executor is an extra")
 pytest.importorskip("pandas", reason="streams on Spark come with pandas")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java, and there is none here", allow_module_level=True)
+    pytest.skip("Spark needs Java, but none was found here", allow_module_level=True)
 
 from pyspark.sql import SparkSession
 

@@ -7,9 +7,9 @@ what" in docs/design.md lists the places.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 import pyarrow as pa
@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import augury
 from augury import Event
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction, StateForm
-from augury.algebra.nodes import Join, Policy, Scan
+from augury.algebra.nodes import Join, Node, Policy, Scan
 from augury.algebra.plan import Plan
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, Function
@@ -27,14 +27,19 @@ from augury.cli import cli
 from augury.core.clock import Clock
 from augury.engine.operators import group_totals
 from augury.engine.operators.choose import Candidate, Key
+from augury.engine.operators.map import EachRow
 from augury.engine.operators.recent import ChooseRecent
 from augury.engine.operators.runs import sight
 from augury.engine.wiring import OPERATORS
+from augury.planner.choose_operators import choose_pattern
+from augury.planner.planning import Planning, same_columns
 from augury.planner.policies import POLICIES, Selection
-from augury.planner.specs import ChoiceSpec
+from augury.planner.project import Needs
+from augury.planner.specs import ChoiceSpec, Kept, Reading, Spec
 from augury.sources import files
 from augury.sources.parquet import sheet_of
 from augury.sources.sheet import Sheet
+from augury.storage.frame import Frame
 
 ENGINES = ("embedded", "reference")
 
@@ -45,7 +50,7 @@ def answers(program: str, events: list[Event], engine: str) -> list[tuple[Any, .
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_aggregate(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggregate_is_one_row(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = AggregateFunction("spread", "number", "number", lambda values: max(values) - min(values))
     monkeypatch.setitem(AGGREGATES, "spread", row)
     events = [Event("a", (4,), 1, 1), Event("a", (9,), 2, 2), Event("go", (), 11, 11)]
@@ -90,7 +95,7 @@ WINDY = "event wind(place: string, speed: float). high(L) <- wind(L, S) WHERE tw
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_scalar_function(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scalar_function_is_one_row(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
     assert answers(WINDY, [Event("wind", ("l1", 20.5), 1, 1), Event("wind", ("l2", 20.0), 1, 1)], engine) == [
         ("l1", 1, 1)
@@ -139,7 +144,7 @@ def test_a_scalar_function_before_the_shuffle_on_spark(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_temporal_relation(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporal_relation_is_one_row(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RELATIVE, "around", (("start", -1), ("end", 1)))
     program = "calm(X) <- a: fire(X), w: around(a, 5s), while w: not wind(X)."
     fires = [Event("fire", (place,), 10, 10) for place in ("l1", "l2", "l3", "l4")]
@@ -173,8 +178,53 @@ def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [e.args for e in session.events()] == [(1, 1), (1, 2)]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LongRowsSpec(Spec):
+    """Rows that last."""
+
+    kind: ClassVar[str] = "long rows"
+    least: int
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        return (Kept("nothing else", 0),)
+
+
+class LongRows(EachRow):
+    """The rows that last for `least` time points or more."""
+
+    spec: LongRowsSpec
+
+    def mapped(self, frame: Frame) -> Frame:
+        return frame.where(frame.end - frame.start >= self.spec.least)
+
+
+def test_operator_is_a_spec_a_class_a_row_and_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it keeps, shows, counts, saves and retracts follows from the spec and the base class."""
+
+    def choose(planning: Planning, node: Node, needs: Needs, rule: str) -> Reading:
+        rows = choose_pattern(planning, node, needs, rule)
+        if not isinstance(node, Join):
+            return rows
+        return planning.add(LongRowsSpec(inputs=(rows,), out=same_columns(rows), rule=rule, least=3))
+
+    monkeypatch.setitem(OPERATORS, LongRowsSpec, LongRows)
+    monkeypatch.setattr("augury.engine.circuit.new_planning", lambda: Planning(choose))
+    program = augury.compile("m(X) <- (a(X) SEQ b(X)).9s.")
+    session = program.session(clock="logical", lateness="5s")
+    session.push([Event("a", (1,), 1, 1, "a1"), Event("b", (1,), 2, 2), Event("b", (1,), 6, 6)])
+    assert [(e.start, e.end) for e in session.events()] == [(1, 6)]
+    assert "long rows → X" in session.explain()
+    assert [o["rows"] for o in session.stats()["operators"] if o["operator"] == "long rows"] == [1]
+    resumed = program.restore(session.snapshot())
+    for each in (session, resumed):
+        assert [c.op for c in each.revoke("a1")] == ["retract"]
+        each.advance(100)
+        assert each.prune() == 0
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_input_format(engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_input_format_is_one_row(engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def read(stream: Any, source: files.SourceFile, plan: Plan | None) -> Iterator[Sheet]:
         rows = [line.split(b"|") for line in stream.read().splitlines()]
         columns = {"time": [int(t) for t, _ in rows], "place": [p.decode() for _, p in rows]}
@@ -191,7 +241,7 @@ def test_an_input_format(engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [(*e.args, e.start) for e in found] == [("l1", 1), ("l2", 3)]
 
 
-def test_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rewrite_is_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     def the_other_way_round(plan: Plan) -> Plan:
         """`a AND b` is `b AND a`."""
         bodies = [replace(r.body, left=r.body.right, right=r.body.left) for r in plan.rules if isinstance(r.body, Join)]
@@ -200,7 +250,7 @@ def test_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("augury.planner.REWRITES", (the_other_way_round,))
     program = augury.compile("m(X, Y) <- a(X) AND b(Y).")
     shown = program.explain()
-    assert shown.index("plan") < shown.index("a(X)\n") < shown.index("runs as") < shown.rindex("a(X)")
+    assert shown.index("reading   m(X, Y) <- a(X) AND b(Y)") < shown.index(" b(Y)\n") < shown.rindex(" a(X)\n")
     session = program.session(clock="logical")
     (rule,) = session.circuit.plan.rules
     assert isinstance(rule.body, Join) and isinstance(rule.body.left, Scan) and rule.body.left.type == "b"
@@ -208,7 +258,7 @@ def test_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(*e.args, e.start, e.end) for e in session.events()] == [(1, 2, 1, 2)]
 
 
-def test_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     @click.command("rules")
     @click.argument("program")
     def rules(program: str) -> None:

@@ -10,13 +10,16 @@ import augury
 from augury.algebra import relations
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Join, Node, Scan
-from augury.algebra.properties import Properties, all_properties, operator_key
+from augury.algebra.plan import Plan
+from augury.algebra.properties import Properties, all_properties
 from augury.algebra.relations import Bounds, Contradiction, Limit, Reason
-from augury.algebra.sharing import sharing
 from augury.algebra.strata import strata
 from augury.algebra.terms import Var
 from augury.core.clock import Clock, read_duration
 from augury.core.model import Event
+from augury.planner import optimise, physical_plan
+from augury.planner.planning import Setting
+from augury.planner.specs import InputSpec, JoinSpec, SetSpec, Spec
 from augury.semantics.pattern_rows import World
 from augury.semantics.static_calls import Static
 
@@ -91,7 +94,7 @@ def test_twelve_and_thirty_six_hours_are_forty_eight() -> None:
     assert found.longest == 48 * HOUR
 
 
-def test_what_is_remembered() -> None:
+def test_each_operator_keeps_state_for_its_bound() -> None:
     found = properties_of(TIMELY)
     kept = [(m.side, m.keep) for m in found.memory]
     assert kept == [("left", 36 * HOUR), ("right", -1), ("left", 12 * HOUR), ("right", -1)]
@@ -117,7 +120,7 @@ def test_what_is_remembered() -> None:
         ("e <- ((a OR b) SEQ c).5s.", 5_000_000),
     ],
 )
-def test_horizons(text: str, horizon: int | None) -> None:
+def test_horizon_follows_from_windows_and_bounds(text: str, horizon: int | None) -> None:
     assert properties_of(text).horizon == horizon
 
 
@@ -148,12 +151,11 @@ def test_the_key_of_a_rule(text: str, key: tuple[str, ...]) -> None:
 
 def test_operators_have_keys_of_their_own() -> None:
     plan = augury.compile("comp(N) <- o: order(N), s: shipped(N, T), d: delivered(T), o before s, s before d.").plan
-    top = plan.rules[0].body.input  # type: ignore[union-attr]
-    assert isinstance(top, Join) and isinstance(top.left, Join)
-    assert (operator_key(top), operator_key(top.left)) == (("T",), ("N",))
+    physical = physical_plan(optimise(plan), Setting(Clock("timestamp")))
+    assert [spec.keys for spec in physical.specs if isinstance(spec, JoinSpec)] == [("N",), ("T",)]
 
 
-def test_strata() -> None:
+def test_strata_follow_negation_and_grouping() -> None:
     plan = augury.compile(
         """
         overdue(N) <- o: order(N), w: extend(o, 6h), while w: not shipped(N).
@@ -166,6 +168,19 @@ def test_strata() -> None:
     assert found == {"overdue": (1, False), "many": (2, False), "tc": (1, True)}
 
 
+def shared_by(plan: Plan) -> list[tuple[str, set[str]]]:
+    """The operators that several rules need, and which rules these are."""
+    physical = physical_plan(optimise(plan), Setting(Clock("timestamp")))
+    rules: dict[Spec, set[str]] = {}
+    for label, head in physical.heads.items():
+        below: list[Spec] = [head]
+        for spec in below:
+            rules.setdefault(spec, set()).add(label)
+            below += [rows.source for rows in spec.inputs]
+    events = (InputSpec, SetSpec)
+    return [(spec.kind, labels) for spec, labels in rules.items() if len(labels) > 1 and not isinstance(spec, events)]
+
+
 def test_equal_parts_are_shared_whatever_their_variables_are_called() -> None:
     plan = augury.compile(
         """
@@ -174,12 +189,12 @@ def test_equal_parts_are_shared_whatever_their_variables_are_called() -> None:
         g(P) <- (a(Q, P) SEQ b(Q)).5s.
         """
     ).plan
-    assert [s.rules for s in sharing(plan)] == [("e", "f")]
+    assert shared_by(plan) == [("join", {"e", "f"})]
 
 
 def test_a_policy_by_another_attribute_is_another_plan() -> None:
     plan = augury.compile("e <- a(X, Y) SEQ[recent by X] b(X, Y). f <- a(Y, X) SEQ[recent by X] b(Y, X).").plan
-    assert sharing(plan) == []
+    assert shared_by(plan) == []
 
 
 def rows(node: Node, events: list[Event]) -> list[tuple[int, int, dict[str, object]]]:

@@ -20,10 +20,10 @@ from augury import Event, Iri, Term
 from augury.core.clock import Duration, Timestamp
 from augury.core.model import Change, Fact, content_id
 from augury.engine.changes import Changes
-from augury.engine.decoding import columns_of
+from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.trace import trace_of
-from augury.sinks import answers_of, event_as_json, jsonl
+from augury.sinks import Answers, answers_of, event_as_json, jsonl
 from tests.differential.test_differential import asked, compiled
 from tests.generators.programs import STRATEGIES, Step, facts, tellings
 
@@ -36,12 +36,17 @@ def one_by_one(session: Session, changes: Changes) -> list[Change]:
     for op, found in (("retract", changes.retracted), ("insert", changes.inserted)):
         events = []
         for rows in found.parts:
+            assert isinstance(rows, AnswerRows)
             for row in rows.numbers.tolist():
                 event = circuit.event((rows.derived.out.table, row))
                 trace = trace_of(circuit, rows.derived, row)
                 events.append(Event(event.type, event.args, event.start, event.end, event.id, trace))
         result += [Change(op, event) for event in sorted(events, key=lambda e: e.order)]  # type: ignore[arg-type]
     return result
+
+
+def rows_of(answers: Answers[Any]) -> list[AnswerRows]:
+    return [part for part in answers.parts if isinstance(part, AnswerRows)]
 
 
 def check(changes: Changes, expected: list[Change], session: Session) -> None:
@@ -51,13 +56,13 @@ def check(changes: Changes, expected: list[Change], session: Session) -> None:
     assert [changes[i] for i in range(len(changes))] == expected == changes[:]
     assert [change.event.id for change in changes] == [change.event.id for change in expected]
     listed = answers_of(expected, plan, clock, changes=True)
-    assert repr(list(changes.as_answers().events())) == repr([change.event for change in expected])
-    assert changes.to_arrow().equals(listed.table())
+    assert repr(list(listed)) == repr(expected)
+    assert changes.to_arrow().equals(listed.to_arrow())
     for type in plan.outputs:
         own = [change for change in expected if change.event.type == type]
         assert list(changes[type]) == own
-        assert changes[type].to_arrow().equals(listed.table(type)) and len(listed.table(type)) == len(own)
-    lines = b"".join(jsonl.lines(changes.as_answers())).decode().splitlines()
+        assert changes[type].to_arrow().equals(listed.to_arrow(type)) and len(listed.to_arrow(type)) == len(own)
+    lines = b"".join(jsonl.lines(changes)).decode().splitlines()
     assert lines == [json.dumps(event_as_json(c.event, clock, c.op, plan), ensure_ascii=False) for c in expected]
 
 
@@ -153,7 +158,7 @@ def test_a_trace_is_of_a_derivation_that_stands() -> None:
     for type, value, start, end in told:
         session.push(Event(type, (value,), start, end))
     lists = session.events().to_arrow().column("trace").to_pylist()
-    rows = [(part, row) for part in session.events().found.parts for row in part.numbers.tolist()]
+    rows = [(part, row) for part in rows_of(session.events()) for row in part.numbers.tolist()]
     single = {trace_of(session.circuit, part.derived, row) for part, row in rows}
     assert {tuple(trace) for trace in lists} == single
 
@@ -228,11 +233,11 @@ def test_a_result_is_a_sequence() -> None:
         result.to_arrow("other")
 
 
-def test_len_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_length_of_a_result_makes_no_events(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("somebody looked")
 
-    monkeypatch.setattr("augury.engine.found.AnswerRows._read", fail)
+    monkeypatch.setattr("augury.engine.found.AnswerRows.read", fail)
     session = PAIRS.session()
     assert len(session.push(steps(1)[0])) == 2 and len(session.events()) == 2
     assert len(augury.run(PAIRS, steps(1)[0])) == 2
@@ -310,7 +315,7 @@ LOC = pa.struct([("functor", pa.string()), ("args", pa.struct([("_1", pa.string(
         ((None,), pa.string(), [None]),
     ],
 )  # fmt: skip
-def test_values_in_arrow(values: tuple[Any, ...], type: pa.DataType, shown: list[Any] | None) -> None:
+def test_values_have_their_arrow_types(values: tuple[Any, ...], type: pa.DataType, shown: list[Any] | None) -> None:
     for engine in ("embedded", "reference"):
         column = columns(*values, engine=engine)
         assert column.type == type
@@ -350,7 +355,7 @@ def test_all_types_in_one_table() -> None:
         assert result["g"].to_arrow().column("arg2").to_pylist() == [None, 8]
 
 
-def test_others_read_results() -> None:
+def test_pandas_and_duckdb_read_results() -> None:
     duck = duckdb.connect()
     history = [event for step in steps(5) for event in step]
     for engine in ("embedded", "reference"):
@@ -414,6 +419,6 @@ def test_facts_that_rules_make_for_an_output() -> None:
 def test_columns_for_hosts_hold_after_a_compaction() -> None:
     session = PAIRS.session(lateness="0s")
     changes = session.push([event for step in steps(8) for event in step])
-    ids = [one.ids.tolist() for one in columns_of(changes)]
+    ids = [part.ids().tolist() for part in rows_of(changes)]
     session.prune()
-    assert [one.ids.tolist() for one in columns_of(changes)] == ids
+    assert [part.ids().tolist() for part in rows_of(changes)] == ids

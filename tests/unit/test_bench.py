@@ -224,6 +224,14 @@ def test_graph_events_are_counted_right(name: str, monkeypatch: pytest.MonkeyPat
     assert any(row.expected for row in rows)
 
 
+@pytest.mark.parametrize("name", main.GROUPS["nexmark"])
+def test_nexmark_agrees_with_duckdb(name: str) -> None:
+    """Answers of a run are DuckDB's; those of a session are as many."""
+    rows = list(main.ALL[name](Settings(events=2_000, repeat=1, sessions=True)))
+    assert {row.series for row in rows} == {"augury", "DuckDB"} and all(row.right for row in rows)
+    assert any(row.answers for row in rows if row.figure == "nexmark-session")
+
+
 @pytest.mark.parametrize("name", main.GROUPS["knowledge"])
 def test_knowledge_counts_right(name: str) -> None:
     rows = list(main.ALL[name](Settings(events=5_000, repeat=1, open=opened)))
@@ -320,7 +328,7 @@ def test_a_benchmark_that_fails_is_said(capsys: pytest.CaptureFixture[str]) -> N
     assert "FAILED: R5a: RunError: no session today" in said and "FAILED: R3b" in said
 
 
-def test_names() -> None:
+def test_benchmark_names_select_benchmarks() -> None:
     assert main.chosen(["p2", "V"]) == ["P2", *main.GROUPS["V"]]
     assert main.chosen([]) == [name for name in main.ALL if name not in main.LONG]
     assert main.run(["P99"]) == 2
@@ -340,7 +348,7 @@ def test_tables_show_brackets_as_they_are() -> None:
     assert "P3 NOT(c).[a, b]" in shown and "[x]" in shown
 
 
-def test_rates() -> None:
+def test_rates_show_their_unit() -> None:
     row = throughput("P", "P1", "augury", Workload("", [], 2000, 7), Timing(0.5, 0.1, 7))
     assert (row.value, row.right) == (4.0, True)
     assert [figures(v) for v in (12345.6, 123.4, 12.34, 1.234)] == ["12,346", "123", "12.3", "1.23"]

@@ -102,7 +102,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_a_whole_checkpoint_is_gone_on_with(tmp_path: Path) -> None:
+def test_undamaged_checkpoint_resumes(tmp_path: Path) -> None:
     make(tmp_path)
     options(tmp_path).check()
     options(tmp_path, buckets=None).check()
@@ -117,7 +117,7 @@ def test_a_new_checkpoint_needs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_damaged_file(way: str, tmp_path: Path) -> None:
+def test_damaged_checkpoint_file_is_named(way: str, tmp_path: Path) -> None:
     """With its checksums, and without them, where the file itself shows it."""
     for n, name in enumerate(needed(make(tmp_path))):
         folder = tmp_path / str(n)
@@ -128,7 +128,7 @@ def test_a_damaged_file(way: str, tmp_path: Path) -> None:
             options(folder).check()
         message = str(caught.value)
         assert str(target.parent) in message and target.name in message, (name, message)
-        assert "[S101]" in message and "hint: put the checkpoint back from a copy" in message
+        assert "[S101]" in message and "hint: restore the checkpoint from a copy" in message
 
 
 @pytest.mark.parametrize("way", ["emptied", "deleted", "something else", "a folder"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -31,8 +33,9 @@ from augury.core.model import (
 from augury.engine import insertion
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
-from augury.engine.decoding import AnswerColumns, as_lists, columns_of, decoded, from_tagged, hex_ids, tagged
+from augury.engine.decoding import as_lists, decoded, from_tagged, hex_ids, tagged
 from augury.engine.events import Events
+from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.trace import StepCache, trace_of, traces_of
 from augury.storage.column import Coded
@@ -139,31 +142,26 @@ def test_the_id_of_an_equal_event_does_not_hang_on_what_was_forgotten() -> None:
 # Answers
 
 
-def shown(columns: list[AnswerColumns]) -> list[Change]:
+def shown(changes: Changes) -> list[Change]:
     """Columns as changes, by way of Arrow."""
     found = []
     read = cache(from_tagged)  # a few values make hundreds of thousands of cells
-    for one in columns:
-        args = [decoded(one.dictionary, codes, "json").to_pylist() for codes in one.codes]
-        ids = hex_ids(one.ids).to_pylist()
-        traces = [()] * len(one) if one.trace is None else [tuple(t) for t in as_lists(one.trace).to_pylist()]
-        assert one.trace is None or one.trace.tuples() == traces
-        for i, (op, start, end) in enumerate(zip(one.op.tolist(), one.start.tolist(), one.end.tolist(), strict=True)):
+    for part in changes.parts:
+        assert isinstance(part, AnswerRows) and part.op is not None
+        start, end, codes, dictionary = part.read()
+        args = [decoded(dictionary, column, "json").to_pylist() for column in codes]
+        ids, traces = hex_ids(part.ids()).to_pylist(), part.traces(0, len(part))
+        assert traces.tuples() == [tuple(trace) for trace in as_lists(traces).to_pylist()]
+        for i, (first, last, trace) in enumerate(zip(start.tolist(), end.tolist(), traces.tuples(), strict=True)):
             own = tuple(None if column[i] is None else read(column[i]) for column in args)
-            event = Event(one.type, own, start, end, ids[i], traces[i])
-            found.append(Change("insert" if op > 0 else "retract", event))
+            found.append(Change(part.op, Event(part.type, own, first, last, ids[i], trace)))
     return found
 
 
 def check(changes: Changes, session: Session) -> None:
-    before = columns_of(changes)
-    bare = columns_of(changes, trace=False)
-    assert all(np.diff(one.op).min(initial=0) >= 0 for one in before)
-    said = shown(before)
-    assert [c.event.id for c in shown(bare)] == [c.event.id for c in said]
-    found = sorted(map(repr, said))
+    found = sorted(map(repr, shown(changes)))
     assert found == sorted(map(repr, changes))
-    assert found == sorted(map(repr, shown(columns_of(changes)))), "once they have been made"
+    assert found == sorted(map(repr, shown(changes))), "once they have been made"
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)
@@ -305,6 +303,44 @@ def test_tagged_values_are_read_back(value: Value) -> None:
 def test_what_nobody_tagged_is_refused() -> None:
     with pytest.raises(RunError, match="@what"):
         from_tagged('{"@what": 1}')
+
+
+def test_many_texts_are_encoded_as_one_by_one() -> None:
+    texts = ["a", "b", "ü", *(f"x{i}" for i in range(100))]
+    many, single = Dictionary(), Dictionary()
+    for known in ("b", "x7"):
+        many.encode(known)
+        single.encode(known)
+    mark = many.mark()
+    for some in (texts, ["c", "a", "c"], ["d", "\ud800"], []):
+        assert many.encode_all(some).tolist() == [single.encode(text) for text in some]
+    assert (many.n, many.held, many.values) == (single.n, single.held, single.values)
+    for array in ("canon", "kind", "nullish"):
+        assert (getattr(many, array)[: many.n] == getattr(single, array)[: many.n]).all()
+    many.cut(mark)
+    assert list(many.values.values())[2:] == ["b", "x7"] and many.encode("a") == 2 * mark[0] + 1
+
+
+COMPILED_HASHES = r"""
+from augury.core import jit
+from augury.core.clock import Duration, Timestamp
+from augury.core.model import spelling, value_hash
+from augury.storage.value_hashes import hashes_of
+
+jit.Kernel.all = [k for k in jit.Kernel.all if k.__name__ == "hash_texts"]
+jit._HELPERS[:] = [h for h in jit._HELPERS if h.__module__.endswith("blake2b")]
+jit.compile_all()
+texts = ["", "a", 'a"', "\\n", "\\\\", "\x7f", "ü", "\ud800", *("x" * n for n in range(120, 140)), "y" * 500]
+others = [None, True, 1, 1.0, (1.0,), Timestamp(-(2**62)), Timestamp(0), Duration(5)]
+for values in (texts, [*texts[:7], *texts[8:], *others], others):
+    many = values * 9
+    hashes, spellings = hashes_of(many)
+    assert hashes.tolist() == [value_hash(v) for v in many] and spellings.tolist() == [spelling(v) for v in many]
+"""
+
+
+def test_compiled_hashes_of_columns() -> None:
+    subprocess.run([sys.executable, "-c", COMPILED_HASHES], check=True)
 
 
 def test_coded_columns_are_columns() -> None:

@@ -79,7 +79,7 @@ def of_stats(stats: dict[str, Any]) -> Counts:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("lateness", [None, 0, 4])
-def test_runs(seed: int, lateness: int | None, tmp_path: Path) -> None:
+def test_counts_of_a_run_are_those_of_the_reference(seed: int, lateness: int | None, tmp_path: Path) -> None:
     lines = history(random.Random(seed))
     found = []
     for engine in ("embedded", "reference"):
@@ -96,7 +96,9 @@ def test_runs(seed: int, lateness: int | None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("lateness", [None, "0s", "4s"])
-def test_sessions(seed: int, lateness: str | None, tmp_path: Path) -> None:
+def test_counts_of_a_session_do_not_depend_on_how_items_are_pushed(
+    seed: int, lateness: str | None, tmp_path: Path
+) -> None:
     """However the items are pushed: one by one, in portions, as columns; with a snapshot, and with pushes that fail."""
     rng = random.Random(seed)
     items = job(tmp_path, history(rng), None, True).history.items()

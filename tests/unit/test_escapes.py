@@ -32,7 +32,7 @@ def harmless(text: str) -> bool:
     return not any(c in text for c in HARMFUL)
 
 
-def test_what_is_escaped() -> None:
+def test_control_characters_are_escaped() -> None:
     assert len(DIRECTIONS) == 9
     for c in HARMFUL:
         assert visible(f"a{c}b") == f"a\\u{ord(c):04x}b"
@@ -59,7 +59,7 @@ def test_the_language_reads_characters_by_their_numbers() -> None:
     assert event.args == ("é\u202e", "\n", "ud83d", "u12", "\\u0041")
 
 
-def test_errors_are_text() -> None:
+def test_errors_escape_control_characters() -> None:
     assert harmless(str(DataError(NASTY, NASTY, NASTY)))
     assert harmless(str(RunError(NASTY, NASTY)))
     assert harmless(Diagnostic("E101", NASTY, Span(Source(NASTY, NASTY), 0, 1), hint=NASTY).render())
@@ -75,7 +75,7 @@ def test_answers_on_a_screen(format: sinks.Format) -> None:
     events = [augury.Event("e", (c, (c,)), 1, id=f"id{c}") for c in [*HARMFUL, NASTY, "a\nb"]]
     result = augury.run(augury.compile(PROGRAM), events)
     screen = Screen()
-    sinks.write(result.as_answers(), format, "-", screen, width=80 if format == "table" else None)
+    sinks.write(result, format, "-", screen, width=80 if format == "table" else None)
     shown = screen.getvalue()
     assert harmless(shown)
     if format == "table":
@@ -86,7 +86,7 @@ def test_answers_on_a_screen(format: sinks.Format) -> None:
 
 def test_a_table_is_text_wherever_it_goes() -> None:
     events = [augury.Event("e", (NASTY, Iri(NASTY)), 1, id=NASTY), augury.Event("e", ("x", "y"), 1, id="two\nlines")]
-    shown = sinks.show_table(augury.run(augury.compile(PROGRAM), events).as_answers())
+    shown = sinks.show_table(augury.run(augury.compile(PROGRAM), events))
     assert harmless(shown)
     assert shown.count("\n") == 3
 
@@ -121,7 +121,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_what_commands_print(command: list[str], folder: Path) -> None:
+def test_commands_escape_control_characters(command: list[str], folder: Path) -> None:
     events = next(folder.glob("e*.jsonl")).name
     done = run([*command, "--events", events], folder)
     assert "Traceback" not in done.err
@@ -131,7 +131,7 @@ def test_what_commands_print(command: list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["check", "p\x1b.aug"], ["explain", "p\x1b.aug"], ["run", "p\x1b.aug", "--events", "no\x1b.csv"]])  # fmt: skip
-def test_names_of_files(command: list[str], folder: Path) -> None:
+def test_file_names_are_escaped(command: list[str], folder: Path) -> None:
     (folder / "p\x1b.aug").write_text(PROGRAM if command[0] == "run" else "r(X <- e(X).\n")
     done = run(command, folder)
     assert done.code == 1
@@ -146,7 +146,7 @@ def test_json_lines_are_data_where_nobody_looks(folder: Path) -> None:
     assert "\u202e" in done.out
 
 
-def test_pictures_are_xml(folder: Path) -> None:
+def test_pictures_are_valid_xml(folder: Path) -> None:
     events = [
         augury.Event("e", (c, f"{c}]]>&<'\""), n, id=f"id{c}") for n, c in enumerate([*HARMFUL, NASTY, "$\\frac"])
     ]
@@ -161,7 +161,7 @@ def test_pictures_are_xml(folder: Path) -> None:
     assert harmless(result.why(result.events[0])._repr_html_())
 
 
-def test_maps_are_xml() -> None:
+def test_maps_are_valid_xml() -> None:
     program = augury.compile("event e(x: string, lat: float, lon: float).\nr(X, A, B) <- e(X, A, B).")
     places = {NASTY: (1.0, 2.0), "$\\frac{": (1.5, 2.5)}
     events = [augury.Event("e", (name, 1.0, 2.0), n) for n, name in enumerate(places)]

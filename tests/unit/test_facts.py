@@ -333,19 +333,19 @@ HELD: list[tuple[Any, list[Value]]] = [
 
 
 @pytest.mark.parametrize(("array", "values"), HELD, ids=[str(a.type) for a, _ in HELD])
-def test_what_arrow_holds(array: Any, values: list[Value]) -> None:
+def test_arrow_columns_become_fact_values(array: Any, values: list[Value]) -> None:
     assert list(map(repr, of_arrow(array))) == list(map(repr, values))
     parts = pa.chunked_array([array.slice(0, 1), array.slice(1)])
     assert list(map(repr, of_arrow(parts))) == list(map(repr, values))
 
 
 @pytest.mark.parametrize("type", ["", *TYPES])
-def test_tables_without_rows(type: str) -> None:
+def test_empty_tables_have_no_facts(type: str) -> None:
     for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.timestamp("us"), pa.null(), pa.dictionary(pa.int8(), pa.string()), pa.list_(pa.int8())):  # fmt: skip
         assert of_arrow(pa.chunked_array([], kind), type) == of_arrow(pa.array([], kind), type) == []
 
 
-def test_declared_types_convert() -> None:
+def test_declared_types_convert_facts() -> None:
     assert list(map(repr, of_arrow(pa.array([1, 2]), "float"))) == ["1.0", "2.0"]
     assert list(map(repr, of_arrow(pa.array([1.0, None]), "int"))) == ["1", "None"]
     assert of_arrow(pa.array(["2026-01-31 12:00"]), "timestamp") == [Timestamp(1769860800 * SECOND)]
@@ -374,7 +374,7 @@ CHANGES = [("assert", 2), ("retract", 5), ("", 7), ("retract", 9), ("assert", 9)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "sqlite", "dicts"])
-def test_changes(form: str, tmp_path: Path) -> None:
+def test_fact_changes_are_read_from_op_column(form: str, tmp_path: Path) -> None:
     rows = [{"op": op, "time": time, "id": 1, "region": "n"} for op, time in CHANGES]
     path = tmp_path / f"s.{form}"
     source: Any = path
@@ -472,10 +472,10 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "no database": (lambda d: d / "none.sqlite", ASKED, "none.sqlite: no such file"),
     "unknown ending": (lambda d: written(d / "s.xlsx", "x"), ASKED, "s.xlsx: is neither CSV, JSON lines, Parquet, Arrow nor a database by its name\n"
                        "  hint: name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite"),
-    "twice": (lambda d: written(d / "s.csv", "id,id\n1,2\n"), ASKED, "s.csv:1: the column `id` stands twice"),
-    "twice in a query": (lambda d: f"{_shop(d / 's.db')}:SELECT id, id FROM stores", ASKED, "s.db: the column `id` stands twice"),
-    "twice in a table": (lambda _: pa.Table.from_arrays([pa.array([1])] * 2, ["id", "id"]), ASKED, "facts `store`: the column `id` stands twice"),
-    "twice in pandas": (lambda _: pd.DataFrame([(1, 2)], columns=["id", "id"]), ASKED, "facts `store`: the column `id` stands twice"),
+    "twice": (lambda d: written(d / "s.csv", "id,id\n1,2\n"), ASKED, "s.csv:1: the column `id` occurs twice"),
+    "twice in a query": (lambda d: f"{_shop(d / 's.db')}:SELECT id, id FROM stores", ASKED, "s.db: the column `id` occurs twice"),
+    "twice in a table": (lambda _: pa.Table.from_arrays([pa.array([1])] * 2, ["id", "id"]), ASKED, "facts `store`: the column `id` occurs twice"),
+    "twice in pandas": (lambda _: pd.DataFrame([(1, 2)], columns=["id", "id"]), ASKED, "facts `store`: the column `id` occurs twice"),
     "missing": (lambda d: written(d / "s.csv", "id,regoin\n1,2\n"), DECLARED, "s.csv:1: `store` has no column `region`\n  hint: there is `regoin`"),
     "missing in a query": (lambda d: f"{_shop(d / 's.duckdb')}:SELECT id FROM stores", DECLARED, "s.duckdb: `store` has no column `region`\n  hint: the columns are id"),
     "missing in a dict": (lambda _: [{"id": 1, "regoin": 2}], DECLARED, "facts `store`:1: a fact of `store` has no `regoin`\n  hint: did you mean `region`?"),
@@ -526,7 +526,7 @@ def test_an_empty_file_has_no_facts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong(case: str, tmp_path: Path) -> None:
+def test_malformed_fact_tables_are_refused(case: str, tmp_path: Path) -> None:
     make, program, expected = WRONG[case]
     with pytest.raises(DataError) as caught:
         facts_from({"store": make(tmp_path)}, plan_of(program), Clock())

@@ -590,7 +590,9 @@ def test_a_long_list_is_what_the_reference_says(items: list[HistoryItem]) -> Non
 
 
 @given(pushes(), st.sampled_from([None, "3s"]), st.sampled_from([None, "2s"]), st.booleans())
-def test_tables_as_lists(items: list[HistoryItem], lateness: str | None, longest: str | None, named: bool) -> None:
+def test_tables_give_the_answers_of_lists(
+    items: list[HistoryItem], lateness: str | None, longest: str | None, named: bool
+) -> None:
     """Tables by type are told in the order of time, so that nothing in them makes anything else late."""
     events = [i if named else Event(i.type, i.args, i.start, i.end) for i in items if isinstance(i, Event)]
     ids: dict[str, Event] = {}

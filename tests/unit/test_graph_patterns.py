@@ -293,15 +293,15 @@ def test_filters_on_earlier_variables_stand_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "at", "message"),
     [
-        ("{ ?s :p ?x FILTER(?x > ) }", "FILTER", "is no SPARQL from `FILTER` on"),
+        ("{ ?s :p ?x FILTER(?x > ) }", "FILTER", "is not SPARQL from `FILTER` on"),
         ("{ ?s nope:p ?x }", "nope:p", "the prefix `nope:` is not declared"),
         ("{ ?s :p ?x . SERVICE :a { ?s ?p ?o } }", "SERVICE", "SERVICE is not supported: nothing is fetched"),
-        ("{ ?s :p '\\u00e9' . wrong }", "wrong", "is no SPARQL from `wrong` on"),
+        ("{ ?s :p '\\u00e9' . wrong }", "wrong", "is not SPARQL from `wrong` on"),
         ("{ ?s :p ?x BIND(1 AS ?x) }", "AS", "?x is bound already, BIND cannot bind it again"),
         (
             "{ BIND(RAND() AS ?x) }",
             "RAND",
-            "RAND is not supported: an answer must be the same whenever it is worked out",
+            "RAND is not supported: an answer must not depend on when it is computed",
         ),
         ("{ { SELECT (SUM(?x) AS ?y) { ?s :p ?x } } }", "SUM", "aggregates are not supported in a graph pattern"),
         ("{ { SELECT ?x { ?s :p ?x } LIMIT 3 } }", "LIMIT", "LIMIT and OFFSET are not supported in a subquery"),

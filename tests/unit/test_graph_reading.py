@@ -232,7 +232,7 @@ def test_terms_have_numbers_and_are_found_by_them(listed: list[RdfTerm], used: b
         assert Terms.restored(terms.state()).terms(range(len(terms))) == terms.terms(range(len(terms)))
 
 
-def test_values_and_back() -> None:
+def test_values_survive_a_round_trip_through_terms() -> None:
     terms = Terms()
     for value in (
         1,

@@ -54,7 +54,7 @@ def lines(*objects: object) -> str:
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_json_lines(tmp_path: Path, compiled: bool) -> None:
+def test_graph_events_from_json_lines(tmp_path: Path, compiled: bool) -> None:
     """The same events, be the lines read as columns or one by one."""
     given = [{"stream": "http://e/s", "time": t, "graph": GRAPH, "id": f"e{t}"} for t in (3, 4)]
     expected = [graph_event(3, "e3"), graph_event(4, "e4")]
@@ -97,12 +97,12 @@ def test_what_is_malformed_is_named_and_may_be_skipped(tmp_path: Path) -> None:
         ({"stream": "http://e/s", "time": 3, "graph": [["a", "b", "c"]]}, "are IRIs, not"),
     ],
 )
-def test_mistakes_in_objects(wrong: dict[str, object], message: str) -> None:
+def test_malformed_graph_objects_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         items([wrong, wrong])
 
 
-def test_triples_of_python() -> None:
+def test_graph_events_from_python_triples() -> None:
     triples = [
         ("http://e/a", "<http://e/price>", 5),
         (Iri("http://e/a"), "http://e/name", 'a "b"\n\\'),
@@ -182,7 +182,7 @@ def test_times_of_the_calendar_at_the_end_of_a_name(tmp_path: Path) -> None:
         ("e.nq", "<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n", "the graph `http://e/g` has a name that ends in no time"),
     ],
 )  # fmt: skip
-def test_mistakes_in_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_malformed_graph_files_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     written(tmp_path / name, text)
     with pytest.raises(DataError, match=message):
         items(SourceFile.parse(f"{STREAM}={tmp_path / name}"))

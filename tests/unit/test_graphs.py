@@ -102,7 +102,7 @@ def test_without_entailment_a_graph_is_just_what_it_says(folder: Path) -> None:
     )
 
 
-def test_the_reference_agrees(folder: Path) -> None:
+def test_reference_agrees_on_static_graphs(folder: Path) -> None:
     given = [folder / "schema.ttl", folder / "data.nt"]
     result = augury.run(ASKS, [Event("a", (ex("x"),), 1)], clock="logical", rdf=given, engine="reference")
     assert [e.args for e in result] == [(ex("x"),)]

@@ -142,7 +142,7 @@ def test_growing_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 1000])
-def test_buckets_have_room(count: int) -> None:
+def test_buckets_are_at_most_half_full(count: int) -> None:
     buckets = marked_buckets(count)
     assert len(buckets) >= max(2 * count, 16) and not too_full(buckets, count)
     assert len(buckets) & (len(buckets) - 1) == 0

@@ -6,12 +6,14 @@ import ast
 import re
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
 from augury.algebra import nodes
-from tests.conftest import piece
+from augury.planner import PASSES
+from tests.conftest import SHORT, piece
 
 SOURCE = Path(__file__).parents[2] / "src" / "augury"
 # A module imports from its own box and from the boxes before it.
@@ -19,8 +21,8 @@ BOXES = {
     "core": ("core",),
     "language": ("algebra", "entailment", "language", "notation"),
     "storage": ("storage", "graphs"),
-    "planner": ("planner",),
-    "engine": ("sources", "sinks", "knowledge", "queries", "compiled", "settings", "engine"),
+    "planner": ("queries", "planner"),
+    "engine": ("sources", "sinks", "knowledge", "compiled", "settings", "engine"),
     "executors": ("semantics", "reference", "spark"),
     "faces": ("explain", "pictures", "program", "run", "testing", "terminal", "job", "examples", "cli"),
 }
@@ -96,15 +98,38 @@ def test_no_two_classes_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
+# Pronouns and other words that do not say what a variable holds.
+VAGUE = {"found", "known", "given", "told", "one", "at", "place", "own", "together", "beside", "spread", "mixed"}
+# Packages where some functions still have such variables.
+VAGUE_NAMES_LEFT = {
+    "algebra", "engine", "explain", "knowledge", "planner", "queries", "sinks", "sources", "spark", "storage",
+}  # fmt: skip
+PUBLIC_KEYWORDS = {"assert_fact": {"at"}, "retract_fact": {"at"}}
+
+
+def test_variables_say_what_they_hold() -> None:
+    """A local variable or a parameter is called after the thing: row, index, fact, match."""
+    vague: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        package = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        for function in ast.walk(_tree(path)) if package not in VAGUE_NAMES_LEFT else ():
+            if isinstance(function, ast.FunctionDef | ast.Lambda):
+                names = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+                names |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                if wrong := (names & VAGUE) - PUBLIC_KEYWORDS.get(getattr(function, "name", ""), set()):
+                    vague[f"{path}:{function.lineno}"] = wrong
+    assert vague == {}
+
+
 NODES = {t.__name__ for t in get_args(nodes.Node)}
 CONDITIONS = {t.__name__ for t in get_args(nodes.Condition)}
 
 
-def test_what_tells_nodes_apart_names_all_of_them() -> None:
+def test_match_on_nodes_is_exhaustive() -> None:
     """A `match` on nodes or conditions ends in `assert_never`, so that a new one is missed by the type checker."""
     for path in SOURCE.rglob("*.py"):
         for found in ast.walk(_tree(path)):
-            if isinstance(found, ast.Match) and path.name != "sharing.py":  # which takes anything apart
+            if isinstance(found, ast.Match) and path.name != "share.py":  # which takes anything apart
                 used = {_class_of(p) for case in found.cases for p in ast.walk(case.pattern)}
                 if len(used & NODES) > 1 or len(used & CONDITIONS) > 1:
                     assert "assert_never" in ast.unparse(found.cases[-1]), f"{path}:{found.lineno}"
@@ -172,6 +197,59 @@ def test_design_draws_the_boxes() -> None:
     assert {box.strip(): tuple(re.findall(r"`(\w+)/?`", packages)) for box, packages in cells} == BOXES
 
 
+def test_members_that_the_design_names_are_there() -> None:
+    """`Circuit.run` is a class with a method; behind a file, `Join` or `lose` is something that the file defines."""
+    text = (SOURCE.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    members: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef):
+                members.setdefault(node.name, set()).update(_defined(node), map(_base, node.bases))
+    for owner, member in re.findall(r"`([A-Z]\w+)\.(\w+)`", text):
+        bases = [owner]
+        for base in bases:
+            bases += [other for other in members.get(base, ()) if other in members and other not in bases]
+        assert any(member in members.get(base, ()) for base in bases), f"{owner}.{member}"
+    for file, names in re.findall(r"`([\w/]+\.py)`: ((?:`\w+`(?:, )?)+)", text):
+        (path,) = [path for path in SOURCE.rglob("*.py") if path.as_posix().endswith(f"/{file}")]
+        wrong = set(re.findall(r"\w+", names)) - _defined(_tree(path))
+        assert not wrong, f"{file}: {wrong}"
+
+
+def _defined(node: ast.AST) -> set[str]:
+    """What a module or a class defines: functions, classes, variables and attributes."""
+    names = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            names.add(part.name)
+        for target in [*getattr(part, "targets", ()), getattr(part, "target", None)]:
+            names |= {x.attr if isinstance(x, ast.Attribute) else x.id for x in _targets(target)}
+    return names
+
+
+def _targets(target: ast.AST | None) -> list[ast.Attribute | ast.Name]:
+    parts = ast.walk(target) if isinstance(target, ast.Tuple) else [target]
+    return [part for part in parts if isinstance(part, ast.Attribute | ast.Name)]
+
+
+def _base(base: ast.expr) -> str:
+    return ast.unparse(base).split("[")[0].split(".")[-1]
+
+
+def test_the_design_lists_the_passes() -> None:
+    """In their order, each by its file, which has a function of its name and says what it does."""
+    text = (SOURCE.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    listed = re.findall(
+        r"^\d\. ((?:`\w+\.py`(?:, )?)+)", text.split("## The planner")[1].split("## The engine")[0], re.MULTILINE
+    )
+    files = [name for names in listed for name in re.findall(r"(\w+)\.py", names)]
+    assert files == [each.__name__ for each in PASSES]
+    for each in PASSES:
+        assert each.__module__ == f"augury.planner.{each.__name__}"
+        example = import_module(each.__module__).__doc__ or ""
+        assert "→" in example, f"{each.__name__}: no example of before and after"
+
+
 def test_nothing_is_read_that_could_run() -> None:
     """State, checkpoints and what goes to workers is written as plain data, and never as pickled objects."""
     for path in SOURCE.rglob("*.py"):
@@ -195,3 +273,15 @@ def test_all_that_runs_on_spark_is_one_piece() -> None:
     listed = [name for name in sessions if piece(f"tests/spark/{name}::test_x") == "spark"]
     assert sorted(set(sessions) - set(listed)) == ["test_docs.py", "test_layout.py"]  # of the pages, some run on Spark
     assert piece("tests/docs/test_docs.py::test_page_runs[spark.md]") == "spark"
+
+
+def test_short_spark_tests_exist() -> None:
+    """`conftest.py` names what runs on Spark in the short run by the beginning of its name."""
+    for file, names in SHORT.items():
+        tests = [
+            f.name
+            for f in ast.walk(_tree(SOURCE.parents[1] / "tests" / "spark" / file))
+            if isinstance(f, ast.FunctionDef)
+        ]
+        missing = [name for name in names if not any(test.startswith(name.split("[")[0]) for test in tests)]
+        assert missing == [], file

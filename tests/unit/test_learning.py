@@ -213,7 +213,7 @@ def test_a_change_costs_what_it_concerns() -> None:
     _, session = session_of("out(X, Y) <- a(X) WHERE link(X, Y).", changing="link")
     session.push([Event("a", (i % 5,), i) for i in range(20_000)])
     assert session.stats()["knowledge"]["facts"] == 0
-    (asking, _) = session.circuit.asking[0]
+    asking, *_ = session.circuit.asking[0]
     before = asking.touched
     session.assert_fact("link", 1, 2, at=19_990)
     assert asking.touched - before <= 10
@@ -231,3 +231,16 @@ def test_rules_that_make_facts_come_and_go() -> None:
     assert [(c.op, c.event.args) for c in session.add_rules(rule)] == [("insert", (1, 2))]
     assert [(c.op, c.event.args) for c in session.push(Event("up", (1, 3), 5))] == [("insert", (1, 3))]
     assert [(c.op, c.event.args) for c in session.remove_rule("up")] == [("retract", (1, 2)), ("retract", (1, 3))]
+
+
+def test_late_values_of_one_push_hold_up_to_the_next_value() -> None:
+    program = augury.compile("fact latest mode(M, S) PER (M) <- change(M, S). seen(S) <- look(M) WHERE mode(M, S).")
+    session = program.session(clock="logical")
+
+    def push(*events: tuple[str, list[object], int]) -> None:
+        session.push([{"type": type, "args": args, "time": time} for type, args, time in events])
+
+    push(("change", ["m", "c"], 7))
+    push(("change", ["m", "a"], 2), ("change", ["m", "b"], 4))
+    push(("change", ["m", "d"], 5), ("look", ["m"], 4), ("look", ["m"], 6), ("look", ["m"], 8))
+    assert [(e.args, e.end) for e in session.events()] == [(("b",), 4), (("d",), 6), (("c",), 8)]

@@ -76,7 +76,7 @@ def test_runs_and_the_command_line_take_limits(tmp_path: Any) -> None:
     assert isinstance(found.exception, RunError) and "more than 50 pairs" in str(found.exception)
     assert CliRunner().invoke(cli, [*given, "pairs=500"]).exit_code == 0
     for wrong, said in {
-        "pairs": "a name and a number",
+        "pairs": "NAME=NUMBER",
         "pairz=1": "did you mean `pairs`",
         "rows=many": "not a number",
         "time=soon": "not a duration",
@@ -125,7 +125,7 @@ def test_how_much_memory_there_is(tmp_path: Any, monkeypatch: pytest.MonkeyPatch
     assert memory_left() in (None, 1_000_000)
 
 
-def test_texts_count() -> None:
+def test_texts_count_towards_the_byte_limit() -> None:
     """Each rule doubles a text: forty of them would take a terabyte."""
     rules = "\n".join(f"d{i}(concat(X, X)) <- d{i - 1}(X)." for i in range(1, 41))
     session = augury.compile(rules).session(clock="logical", limits={"bytes": "5 MB"})
@@ -197,3 +197,24 @@ def test_partial_matches_of_a_run_count_as_pairs(rule: str) -> None:
     with pytest.raises(RunError, match="rule `e` looks at more than 2,000 pairs of events in one step"):
         session.push(twice[8:])
     assert [e.content for e in session.events()] == before
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "e(K, count(V)) <- a(K, V)+ PER (K).",
+        "e(K, sum(V)) <- a(K, V)+ PER (K) LONGEST.",
+        "e(K, sum(V)) <- a(K, V)+ WHERE sum(V) < 99 PER (K) LONGEST SKIP PAST END.",
+    ],
+)
+def test_matches_that_ties_multiply_stop_the_step(rule: str) -> None:
+    """Otherwise the step would never end."""
+    program, twice = augury.compile(rule), [Event("a", ("k", j), i) for i in range(13) for j in (0, 1)]
+    with pytest.raises(RunError, match="rule `e` makes more than 1,000 partial matches in one step") as caught:
+        program.session(clock="logical", limits={"matches": 1_000}).push(twice)
+    assert "--limit matches=" in caught.value.hint
+    session = program.session(clock="logical", limits={"matches": 1_000})
+    before = len(session.push(twice[:8]))
+    with pytest.raises(RunError):
+        session.push(twice[8:])
+    assert len(session.events()) == before

@@ -152,7 +152,7 @@ def compared(type: str, form: str, texts: list[str], lines: list[str], theirs: l
 
 
 @pytest.mark.parametrize("type", list(TYPES))
-def test_text(type: str) -> None:
+def test_parts_of_csv_join_to_the_whole(type: str) -> None:
     chance = random.Random(f"text {type}")
     pool = [*TEXTS[type], *(t for texts in TEXTS.values() for t in texts)]
     texts = list(dict.fromkeys([*pool, *(mutated(chance, chance.choice(TEXTS[type])) for _ in range(MANY))]))
@@ -166,13 +166,13 @@ def test_text(type: str) -> None:
 
 
 @pytest.mark.parametrize("type", list(TYPES))
-def test_json(type: str) -> None:
+def test_parts_of_json_lines_join_to_the_whole(type: str) -> None:
     for some in (JSON, [t for t in JSON if not expected(convert, type, json.loads(t))[1]]):
         lines = [f'{{"x": {text}, "time": {at}}}\n' for at, text in enumerate(some)]
         compared(type, "jsonl", some, lines, [expected(convert, type, json.loads(t)) for t in some])
 
 
-def test_undeclared_cells() -> None:
+def test_kind_of_undeclared_cells_does_not_depend_on_parts() -> None:
     """The kinds of a column, found in any parts, are those that each of its cells is of."""
     chance = random.Random("plain")
     pool = [t for texts in TEXTS.values() for t in texts if t]
@@ -262,7 +262,7 @@ def test_files_with_other_columns() -> None:
         rows_of(reader, KINDS_OF, b"level,place,time\n1,a,1")
 
 
-def test_long_first_lines(tmp_path: Any) -> None:
+def test_long_first_line_is_read_whole(tmp_path: Any) -> None:
     """The first line of a file is looked at as a whole."""
     (tmp_path / "a.jsonl").write_bytes(b"x" * 200_000 + b"\nmore")
     assert head_of(SourceFile(str(tmp_path / "a.jsonl"))).startswith(b"x" * 200_000 + b"\n")

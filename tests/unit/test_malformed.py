@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("fault", "form"), HELD, ids=[f"{fault.name}-{form.name}" for fault, form in HELD])
-def test_a_wrong_row(fault: Fault, form: Form, folder: Path) -> None:
+def test_malformed_row_is_named(fault: Fault, form: Form, folder: Path) -> None:
     for about in fault.about:
         for wrong in places(fault, form, about):
             check(fault, form, about, wrong, folder)
@@ -185,8 +185,8 @@ WHOLE: dict[str, tuple[str, Callable[[str], bytes], str]] = {
     "a column missing in CSV": ("x.csv", lambda a: without(a, "type", "d"), r"x.csv:\d: `\w+` has no column `d`"),
     "a column missing in Parquet": ("x.parquet", lambda a: parquet_of(table_of(a, **NO_TYPE[a], d=None)), r"x.parquet(:1)?: `\w+` has no column `d`"),
     "a column missing in Arrow": ("x.arrow", lambda a: arrow_of(table_of(a, **NO_TYPE[a], d=None)), r"x.arrow(:1)?: `\w+` has no column `d`"),
-    "a column twice in CSV": ("x.csv", lambda a: csv_of(a, [*TYPES, "n", *SAID[a]]), "x.csv:1: the column `n` stands twice"),
-    "a column twice in Parquet": ("x.parquet", lambda a: parquet_of(pa.table([[1], [2]], ["n", "n"])), "x.parquet: the column `n` stands twice"),
+    "a column twice in CSV": ("x.csv", lambda a: csv_of(a, [*TYPES, "n", *SAID[a]]), "x.csv:1: the column `n` occurs twice"),
+    "a column twice in Parquet": ("x.parquet", lambda a: parquet_of(pa.table([[1], [2]], ["n", "n"])), "x.parquet: the column `n` occurs twice"),
     "no time in CSV": ("x.csv", lambda a: without(a, *TIMELESS), r"x.csv:1: has no column `time` \(or `start` and `end`\)"),
     "no time in Parquet": ("x.parquet", lambda a: parquet_of(table_of(a, **TIMELESS)), r"x.parquet: has no column `time` \(or `start` and `end`\)"),
     "no type in CSV": ("x.csv", lambda a: without(a, "type"), "x.csv:1: has no column `type`"),
@@ -223,7 +223,7 @@ OF_FACTS = {"time and valid_from"}
 
 
 @pytest.mark.parametrize("case", WHOLE)
-def test_a_wrong_file(case: str, tmp_path: Path) -> None:
+def test_malformed_file_stops_the_run(case: str, tmp_path: Path) -> None:
     """It stops the run, whatever is done about wrong rows."""
     name, write, pattern = WHOLE[case]
     for about in ("events", "facts"):
@@ -278,7 +278,9 @@ UNDECLARED = {
     ],
     ids=["a great integer", "5,000 digits", "no time", "another time"],
 )
-def test_undeclared_columns(form: str, x: Any, time: Any, said: str, tmp_path: Path) -> None:
+def test_malformed_cells_of_undeclared_columns_are_named(
+    form: str, x: Any, time: Any, said: str, tmp_path: Path
+) -> None:
     name, text, line = UNDECLARED[form]
     path = tmp_path / name
     path.write_text(text.format(x=x, time=time))

@@ -138,7 +138,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("km", [30.0, 700.0, 19_000.0])
-def test_many_points(km: float) -> None:
+def test_many_points_have_the_pairs_of_brute_force(km: float) -> None:
     points, queries = spread(1500, 1), spread(40, 2)
     index = PointIndex(points[0][:700], points[1][:700])
     for first in range(700, 1500, 50):

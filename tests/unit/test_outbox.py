@@ -157,7 +157,7 @@ def test_killed_at_every_step(tmp_path: Path, elsewhere: bool, greedy: bool) -> 
             break
 
 
-def test_another_file_system(tmp_path: Path) -> None:
+def test_outbox_on_another_file_system(tmp_path: Path) -> None:
     shm = Path("/dev/shm")
     if not shm.is_dir() or shm.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is one file system only")
@@ -226,7 +226,7 @@ class Full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_full_disk_is_reported(tmp_path: Path) -> None:
     """Whatever step the disk is full at, the error says so and where; once there is room, the batch appears once."""
     for step in count():
         home, disk = tmp_path / str(step), Full(step)
@@ -262,7 +262,7 @@ def test_a_note_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_checkpoint_is_for_one_run(tmp_path: Path) -> None:
     with held(tmp_path / "cp") as log:
         assert log.path == tmp_path / "cp" / "spark.log"
-        with pytest.raises(RunError, match=f"another run is at the checkpoint .*cp: process {os.getpid()} on "), held(tmp_path / "cp"):  # fmt: skip
+        with pytest.raises(RunError, match=f"another run uses the checkpoint .*cp: process {os.getpid()} on "), held(tmp_path / "cp"):  # fmt: skip
             pass
     (tmp_path / "cp" / "lock").write_text('{"pid": 1, "host": "here"}')  # of a process that has ended
     with held(tmp_path / "cp"):
@@ -274,7 +274,7 @@ def test_the_jvm_of_a_dead_run_is_waited_for(tmp_path: Path) -> None:
 
     with (tmp_path / "spark.log").open("w") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
-        with pytest.raises(RunError, match="the Java process of another run is still at"), held(tmp_path, patience=0):
+        with pytest.raises(RunError, match="the Java process of another run still uses"), held(tmp_path, patience=0):
             pass
     with held(tmp_path, patience=0):
         pass

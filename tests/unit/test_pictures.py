@@ -174,7 +174,7 @@ def test_the_picture_of_the_documentation_is_this_one(fire: augury.Result) -> No
         ("1990-02-03 00:00", "2026-07-06 00:00", "1995", ""),
     ],
 )
-def test_times_read_well(since: str, until: str, first: str, below: str) -> None:
+def test_axis_times_are_readable(since: str, until: str, first: str, below: str) -> None:
     found = ticks(read_timestamp(since), read_timestamp(until), Clock("timestamp"), 8)
     assert (found[0].text, found[0].below) == (first, below)
     assert 2 <= len(found) <= 9
@@ -200,7 +200,7 @@ def test_a_picture_is_a_file_by_its_ending(fire: augury.Result, tmp_path: Path) 
         picture.save(tmp_path / "none" / "a.svg")
 
 
-def test_the_command_draws(tmp_path: Path) -> None:
+def test_run_command_draws_a_picture(tmp_path: Path) -> None:
     def run(*options: str) -> Any:
         return CliRunner().invoke(
             cli, ["run", str(FIRE / "fire.aug"), "--events", str(FIRE / "fire.jsonl"), "--until", "2026-07-01 16:00", *options]
@@ -282,7 +282,7 @@ def test_a_map_of_longitudes_and_latitudes() -> None:
 def test_charts_of_a_session_and_of_a_stream() -> None:
     session = augury.compile("b(X) <- a(X).").session(clock="logical")
     watch = Watch(session)
-    with pytest.raises(augury.RunError, match="two looks"):
+    with pytest.raises(augury.RunError, match="two samples"):
         watch.chart()
     session.push([Event("a", (i,), i) for i in range(100)])
     assert watch.look().events == 100

@@ -75,7 +75,7 @@ def test_every_form_says_the_same(tmp_path: Path, ending: str) -> None:
     assert len(set(map(repr, found.terms))) == len(found.terms)
 
 
-def test_tables(tmp_path: Path) -> None:
+def test_rdf_becomes_fact_tables(tmp_path: Path) -> None:
     found = read(tmp_path, f"<{E}a> <{E}p> 1 , 2 , 1 . <{E}a> <{E}q> true . <{E}b> <{E}p> 1.0 , 1 .")
     p, q = found.tables()
     assert (p.name, p.arity, q.name) == (E + "p", 2, E + "q")
@@ -109,7 +109,7 @@ def test_tables(tmp_path: Path) -> None:
         ("-PT1S", "dayTimeDuration", Duration(-1_000_000)),
     ],
 )
-def test_literals(text: str, datatype: str, value: Value) -> None:
+def test_rdf_literals_become_values(text: str, datatype: str, value: Value) -> None:
     found = literal_value(text, XSD + datatype)
     assert found == value and type(found) is type(value)
     assert repr(found) == repr(value)
@@ -158,7 +158,7 @@ def test_languages_and_triples_in_triples(tmp_path: Path) -> None:
     assert {o for _, _, o in found} == {Term("lang", ("x", "en-us")), inside}
 
 
-def test_escapes_and_scripts(tmp_path: Path) -> None:
+def test_rdf_escapes_and_scripts_are_read(tmp_path: Path) -> None:
     text = 'a "quoted" \\ text,\na line, a\ttab, 日本語, 😀, \x7f'
     spelt = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     for name in ("a.nt", "a.ttl"):
@@ -194,7 +194,7 @@ def test_joined_terms_have_one_number(tmp_path: Path) -> None:
     assert len(RdfTriples.joined([])) == 0 and RdfTriples.joined([]).tables() == []
 
 
-def test_prefix_and_base(tmp_path: Path) -> None:
+def test_turtle_prefix_and_base_are_read(tmp_path: Path) -> None:
     found = read(tmp_path, f"@base <{E}> . @prefix : <#> . <a> :p <b/c> .")
     assert list(found) == [(iri("a"), Iri(E + "#p"), iri("b/c"))]
 
@@ -229,7 +229,7 @@ def test_a_mistake_is_named_by_file_and_line(tmp_path: Path, name: str, text: st
     assert error.message.startswith(message)
 
 
-def test_not_utf_8(tmp_path: Path) -> None:
+def test_rdf_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     for name in ("a.nt", "a.ttl"):
         error = refused(tmp_path, f'<{E}a> <{E}p> "x" .\n<{E}a> <{E}p> "'.encode() + b'\xff" .\n', name)
         assert error.place.endswith(f"{name}:2") and "UTF-8" in error.message
@@ -251,7 +251,7 @@ def test_a_malformed_document_is_skipped_whole(tmp_path: Path, name: str) -> Non
     assert len(skipped.problems) == 1
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_missing_rdf_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_rdf(str(tmp_path / "none.ttl"), Skipped("skip"))
     (tmp_path / "folder.ttl").mkdir()
@@ -259,7 +259,7 @@ def test_no_file(tmp_path: Path) -> None:
         read_rdf(str(tmp_path / "folder.ttl"), Skipped("skip"))
 
 
-def test_unknown_ending(tmp_path: Path) -> None:
+def test_unknown_rdf_file_ending_is_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, "", "a.txt")
     assert all(ending in error.hint for ending in ENDINGS)
 
@@ -288,7 +288,7 @@ def test_a_remote_context_is_not_fetched(tmp_path: Path, context: str, monkeypat
     assert "not fetched" in error.message or "malformed" in error.message
 
 
-def test_empty_files(tmp_path: Path) -> None:
+def test_empty_rdf_files_have_no_triples(tmp_path: Path) -> None:
     for name in ("a.nt", "a.nq", "a.ttl", "a.trig"):
         for text in ("", "\n", "# nothing\n"):
             assert len(read(tmp_path, text, name)) == 0
@@ -301,7 +301,7 @@ def test_a_byte_order_mark(tmp_path: Path) -> None:
         assert set(read(tmp_path, "\ufeff" + text, "a" + ending)) == set(read(tmp_path, text, "a" + ending))
 
 
-def test_without_pyoxigraph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rdf_without_pyoxigraph_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(RunError, match=r"pip install 'augury\[rdf\]'"):
         read(tmp_path, "")
@@ -336,7 +336,7 @@ def test_lines_are_read_as_pyoxigraph_reads_them(tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-def test_many_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Any) -> None:
+def test_rdf_is_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Any) -> None:
     monkeypatch.setattr(rdf_files, "CHUNK", 100)
     monkeypatch.setattr(rdf_files, "BATCH", 3)
     lines = [f'<{E}a{i % 3}> <{E}p> "{i}\\t{"x" * (7 * i % 90)}" .\n' for i in range(50)]
@@ -369,7 +369,7 @@ def entailed(rows: set[Triple]) -> set[Triple]:
     return set(found)
 
 
-def test_the_six_rules() -> None:
+def test_the_six_rdfs_rules() -> None:
     a, b, p, q, c, d = (iri(x) for x in "abpqCD")
     assert entailed({(p, DOMAIN, c), (a, p, "x")}) >= {(a, TYPE, c)}
     assert entailed({(p, RANGE, c), (a, p, b), (a, p, "x")}) == {(p, RANGE, c), (a, p, b), (a, p, "x"), (b, TYPE, c)}

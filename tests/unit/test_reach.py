@@ -86,7 +86,7 @@ def check_path(index: Reach, edges: Pairs, x: int, y: int) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs)
-def test_all_questions(edges: Pairs) -> None:
+def test_reachability_answers_every_binding_pattern(edges: Pairs) -> None:
     index, expected = Reach(*columns(edges)), closure(edges)
     nodes = sorted({x for pair in edges for x in pair} | {99})
     check_pairs(index, {(x, y) for x in nodes for y in nodes}, expected)
@@ -137,7 +137,7 @@ def live_through_changes(random: Random) -> Reach:
 
 @pytest.mark.parametrize("patience", [0, 1, 1000])
 @pytest.mark.parametrize("hub_words", [0, 20, 4_000_000])
-def test_changes(monkeypatch: pytest.MonkeyPatch, patience: int, hub_words: int) -> None:
+def test_reachability_follows_edge_changes(monkeypatch: pytest.MonkeyPatch, patience: int, hub_words: int) -> None:
     monkeypatch.setattr(reach, "PATIENCE", patience)
     monkeypatch.setattr(hubs, "HUB_WORDS", hub_words)
     for seed in range(800 if os.environ.get("AUGURY_FUZZ") else 20):
@@ -166,7 +166,7 @@ def test_a_forest_that_falls_apart_is_not_searched() -> None:
     check_pairs(index, asked, closure(edges))
 
 
-def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_reachability_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same compiled, where that was asked for or has happened already."""
     if not (Kernel.compiled or os.environ.get("AUGURY_JIT") == "on" or os.environ.get("AUGURY_FUZZ")):
         pytest.skip("compiling takes long: AUGURY_JIT=on")
@@ -179,7 +179,7 @@ def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         live_through_changes(Random(seed))
 
 
-def test_an_empty_graph() -> None:
+def test_empty_graph_reaches_nothing() -> None:
     index = Reach([], [])
     assert index.reaches([1], [1]).tolist() == [False]
     assert index.reaches([], []).tolist() == []

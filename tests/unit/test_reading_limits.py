@@ -177,7 +177,7 @@ def test_a_query_that_gives_too_much(database: str) -> None:
     assert len(Database(database, many).sheet("k")) == 300_000
 
 
-def test_the_command_line(database: str, tmp_path: Path) -> None:
+def test_reading_limits_on_the_command_line(database: str, tmp_path: Path) -> None:
     (tmp_path / "p.aug").write_text("static k(x: int).\nr(X) <- a(X) WHERE k(X).\n")
     (tmp_path / "e.jsonl").write_text('{"type": "a", "args": [1], "time": 1}\n')
     facts = f"k={database}:{ENDLESS.format('x')}"

@@ -61,7 +61,7 @@ def test_every_derivation_is_there() -> None:
     assert result.why(event, all=True).count("by rule e") == 2
 
 
-def test_what_went_wrong_is_told() -> None:
+def test_rows_that_fail_are_reported() -> None:
     result = augury.run("e(1 / X) <- a(X).", [Event("a", (0,), 1, 1), Event("a", (0,), 2, 2), Event("a", (2,), 3, 3)])
     assert args(result) == [(0.5,)]
     assert result.errors == {("e", "division by zero"): 2}
@@ -79,7 +79,7 @@ def test_a_function_that_raises_names_itself_the_rule_and_the_call() -> None:
         augury.run(program, [Event("a", (7,), 1, 1)])
 
 
-def test_mistakes() -> None:
+def test_wrong_arguments_of_run_are_refused() -> None:
     with pytest.raises(augury.DataError, match="a time point is an integer"):
         Event("a", (), "2026-01-01", "2026-01-01")  # type: ignore[arg-type]
     with pytest.raises(augury.DataError, match="starts at 2, after its end 1"):
@@ -93,7 +93,7 @@ def test_mistakes() -> None:
         augury.compile("no/such.aug")
 
 
-def test_including(tmp_path: object) -> None:
+def test_included_files_are_found(tmp_path: object) -> None:
     from pathlib import Path
 
     folder = Path(str(tmp_path))

@@ -82,7 +82,7 @@ def test_calendar_times_in_tables() -> None:
         ({"type": "winds", "args": [1]}, "an event has a time"),
     ],
 )
-def test_what_cannot_be_told(given: Any, message: str) -> None:
+def test_malformed_inputs_are_refused(given: Any, message: str) -> None:
     one = session("hit(X) <- winds(X).")
     with pytest.raises((DataError, RunError), match=message):
         one.push(given)
@@ -131,7 +131,7 @@ def test_final_answers_wait_for_the_frontier() -> None:
     assert shown(one.finish()) == ["+ pair(2) [9, 10]"]
 
 
-def test_late_events_go_aside() -> None:
+def test_late_events_go_to_the_late_callback() -> None:
     aside: list[HistoryItem] = []
     one = session(PAIRS, lateness="2s", late=aside.append)
     one.push([event("a", 1, 1), event("b", 9, 1), event("b", 3, 1), event("b", 7, 1)])
@@ -148,7 +148,7 @@ def test_events_that_last_too_long_go_aside() -> None:
     assert [i.start for i in one.late if isinstance(i, Event)] == [1]
 
 
-def test_callbacks_by_type() -> None:
+def test_callbacks_get_changes_of_their_type() -> None:
     one, heard = session(PAIRS + " other <- c."), list[Change]()
     one.on("pair", heard.append)
     one.push([event("a", 1, 1), event("b", 2, 1), event("c", 3)])
@@ -196,7 +196,7 @@ def test_goals_that_cannot_be_reached_are_none() -> None:
     assert [[e.args for e in g.done] for g in two.goals() if g.awaits == "b(Y)"] == [[(2,)]]
 
 
-def test_why() -> None:
+def test_why_explains_an_answer_of_a_session() -> None:
     one = session("twice(X) :- X = 1. m(X) <- a(X) SEQ b(X) WHERE twice(X). k(X) <- m(X) AND c(_).")
     one.push([event("a", 1, 1, id="e1"), event("b", 2, 1, id="e2"), event("c", 3, 0, id="e3")])
     found = one.events()[-1]
@@ -211,7 +211,7 @@ def test_why() -> None:
         one.why(event("k", 1, 9))
 
 
-def test_why_not() -> None:
+def test_why_not_names_the_nearest_match_of_a_session() -> None:
     one = session("m(X) <- (a(X) SEQ b(X)).5.")
     one.push([event("a", 1, 1), event("b", 9, 1)])
     assert "`window 5s`: from 1 to 9 is 8" in one.why_not("m(1)")
@@ -221,7 +221,7 @@ def test_why_not() -> None:
         one.why_not("m(1)")
 
 
-def test_stats_count() -> None:
+def test_stats_count_rows_and_bytes() -> None:
     one = session(PAIRS)
     one.push([event("a", 1, 1), event("b", 2, 1), event("d", 2, 1)])
     stats = one.stats()
@@ -252,7 +252,7 @@ def test_a_removed_rule_takes_its_answers_back() -> None:
         one.remove_rule("both#2")
 
 
-def test_what_cannot_be_added() -> None:
+def test_rules_that_cannot_be_added_are_refused() -> None:
     one = session(PAIRS)
     with pytest.raises(RunError, match="is an input of the running rules"):
         one.add_rules("a(X) <- c(X).")
@@ -266,7 +266,7 @@ def test_what_cannot_be_added() -> None:
 # Saving
 
 
-def test_a_session_goes_on_from_its_snapshot() -> None:
+def test_session_resumes_from_its_snapshot() -> None:
     program = augury.compile(PAIRS)
     one = program.session(clock="logical", lateness="100s")
     one.push([event("a", 1, 1, id="x"), event("b", 2, 1)])
@@ -278,7 +278,7 @@ def test_a_session_goes_on_from_its_snapshot() -> None:
         assert shown(restored.revoke("x")) == ["- pair(1) [1, 2]"]
 
 
-def test_what_is_no_snapshot() -> None:
+def test_bytes_that_are_not_a_snapshot_are_refused() -> None:
     program = augury.compile(PAIRS)
     one = program.session(clock="logical")
     one.push(event("a", 1, 1))
@@ -488,7 +488,7 @@ def test_the_clock_is_known_with_the_first_event() -> None:
     assert one.clock.kind == "timestamp"
 
 
-def test_what_is_no_event() -> None:
+def test_values_that_are_not_events_are_refused() -> None:
     one = session(PAIRS)
     for wrong, hint in (
         (pd.DataFrame({"x": [1], "time": [1]}), "a table of which type"),
@@ -630,10 +630,10 @@ def test_the_last_n_are_all_that_is_held() -> None:
     held = {o["operator"]: o["rows"] for o in one.stats()["operators"]}
     assert held["input"] <= 4 * 5 + 12, held
     (collect,) = (o for o in one.circuit.operators if isinstance(o, CollectOperator))
-    assert collect.held.size <= 5 * collect.out.table.n <= 5 * 40
+    assert collect.contents.size <= 5 * collect.out.table.n <= 5 * 40
 
 
-def test_taking_back_costs_what_falls() -> None:
+def test_revocation_costs_what_it_retracts() -> None:
     """A chain of derived events falls link by link, each looked at a few times."""
     rules = "chain(0) <- start. chain(C + 1) <- chain(C) SEQ[recent] link(C)."
     for length in (50, 200):

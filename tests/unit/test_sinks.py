@@ -7,6 +7,7 @@ import io
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def events(draw: st.DrawFn) -> list[Event]:
     return found
 
 
-def jsonl(answers: Answers, **options: Any) -> list[str]:
+def jsonl(answers: Answers[Any], **options: Any) -> list[str]:
     text = b"".join(jsonl_sink.lines(answers, **options)).decode()
     assert not text or text.endswith("\n")
     return text[:-1].split("\n") if text else []
@@ -113,7 +114,7 @@ def test_every_value_as_json() -> None:
             assert [json.loads(line)["args"] for line in lines] == [[to_json(v)] for v in column]
 
 
-def test_attributes_by_name() -> None:
+def test_json_lines_name_attributes() -> None:
     plan = augury.compile("""
         event d(place: string, id: int, arg1: int).
         d(P, I, A) <- a(P, I, A).
@@ -142,12 +143,12 @@ def test_halves_of_characters_are_replaced() -> None:
 
 
 @given(events(), st.sampled_from(CLOCKS), st.booleans(), st.booleans())
-def test_csv_reads_back(items: list[Event], clock: Clock, changes: bool, trace: bool) -> None:
+def test_written_csv_reads_back(items: list[Event], clock: Clock, changes: bool, trace: bool) -> None:
     given_items = told(items, changes)
     answers = answers_of(given_items, PLAN, clock, changes)
     text = b"".join(csv_sink.lines(answers, trace)).decode()
     header, *rows = csv.reader(io.StringIO(text, newline=""))
-    shape = [name for name, _, _ in answers.layout]
+    shape = [column.name for column in answers.layout]
     ops = ["op"] if changes else []
     assert header == [*ops, "type", *shape, "start", "end", "id", *(["trace"] if trace else [])]
     assert len(rows) == len(items)
@@ -157,7 +158,7 @@ def test_csv_reads_back(items: list[Event], clock: Clock, changes: bool, trace: 
         assert (cells["type"], cells["start"], cells["end"], cells["id"]) == (
             event.type, str(clock.show(event.start)), str(clock.show(event.end)), event.id,
         )  # fmt: skip
-        names = {at[event.type]: name for name, _, at in answers.layout if event.type in at}
+        names = {c.attributes[event.type]: c.name for c in answers.layout if event.type in c.attributes}
         assert [cells[names[i]] for i in range(len(event.args))] == [cell(a) for a in event.args]
         assert not trace or cells["trace"] == " ".join(event.trace)
         assert not changes or cells["op"] == item.op
@@ -190,12 +191,12 @@ def test_arrow_and_parquet_hold_the_tables(items: list[Event], clock: Clock, tra
         file = f"{folder}/all.arrow"
         write(answers, "arrow", file, io.StringIO(), trace=trace)
         with pa.ipc.open_file(file) as reader:
-            assert reader.read_all().equals(answers.table(trace=trace))
+            assert reader.read_all().equals(answers.to_arrow(trace=trace))
         write(answers, "parquet", f"{folder}/p", io.StringIO(), trace=trace)
         for type in PLAN.outputs:
             found = pq.read_table(f"{folder}/p/{type}", partitioning=None)
             assert found.num_rows == sum(e.type == type for e in items)
-            assert found.column_names == answers.table(type, trace).column_names
+            assert found.column_names == answers.to_arrow(type, trace).column_names
             assert found.column("id").to_pylist() == [e.id for e in items if e.type == type]
 
 
@@ -221,7 +222,7 @@ def table(items: list[Any], width: int | None = None, changes: bool = False, **o
     return show_table(answers_of(items, PLAN, Clock(), changes), width, **options).splitlines()
 
 
-def test_a_table() -> None:
+def test_table_on_a_terminal() -> None:
     items = [
         Event("e", ("x", 1), 1, 12, "i", ("a", "b")),
         Event("f", (None,), 3, 4, "j", ("c",)),
@@ -271,20 +272,22 @@ def test_a_table_has_a_line_for_each_answer(items: list[Event], width: int | Non
 # Many answers, in pieces
 
 
-def test_chunks_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", [int, Timestamp, str, lambda i: (None, i)[i % 2], lambda i: (i, f"{i}")[i % 2]])
+def test_chunks_are_in_order(form: Callable[[int], Value], monkeypatch: pytest.MonkeyPatch) -> None:
     items = [
-        Event("e" if i % 3 else "f", (i,) * (2 if i % 3 else 1), i, i, f"{i}", (f"t{i}",) * (i % 7)) for i in range(100)
+        Event("e" if i % 3 else "f", (i, form(i))[: 2 if i % 3 else 1], i, i, f"{i}", (f"t{i}",) * (i % 7))
+        for i in range(100)
     ]
     whole = jsonl(answers_of(items, PLAN, Clock()))
-    rows = answers_of(items, PLAN, Clock()).table()
+    rows = answers_of(items, PLAN, Clock()).to_arrow()
     for first, most, long in ((1, 1, 1), (7, 9, 10**6), (3, 50, 8), (64, 64, 1)):
         for name, value in (("_FIRST", first), ("_MOST", most), ("_LONG", long)):
             monkeypatch.setattr(f"augury.sinks.answers.{name}", value)
         answers = answers_of(items, PLAN, Clock())
         assert jsonl(answers) == whole
-        assert answers.table().equals(rows)
-        assert list(answers.events()) == items
-        assert [row["arg1"] for row in answers.table("f").to_pylist()] == [e.args[0] for e in items if e.type == "f"]
+        assert answers.to_arrow().equals(rows)
+        assert list(answers) == items
+        assert [row["arg1"] for row in answers.to_arrow("f").to_pylist()] == [e.args[0] for e in items if e.type == "f"]
 
 
 # Where it goes
@@ -307,7 +310,7 @@ def test_the_ending_says_the_format() -> None:
     assert set(FORMATS) == {"table", "jsonl", "csv", "parquet", "arrow", "sparql-json"}
 
 
-class Broken(Answers):
+class Broken(Answers[Event]):
     """Answers that cannot be told to the end."""
 
     def chunks(self, type: str | None = None, trace: bool = True) -> Any:

@@ -62,7 +62,7 @@ def things() -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(len(things())))
-def test_plain_things_come_back(number: int) -> None:
+def test_plain_values_survive_a_snapshot(number: int) -> None:
     thing = things()[number]
     data = packed("test", thing)
     found = unpacked("test", data)[1]
@@ -71,7 +71,7 @@ def test_plain_things_come_back(number: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "b1"])
-def test_arrays_come_back(dtype: str) -> None:
+def test_arrays_survive_a_snapshot(dtype: str) -> None:
     for given in (np.zeros(0, dtype), np.arange(100).astype(dtype), np.arange(6).astype(dtype).reshape(2, 3).T):
         found = unpacked("test", packed("test", [given]))[1][0]
         assert found.dtype == given.dtype and found.shape == given.shape and (found == given).all()
@@ -171,7 +171,7 @@ def opened(kind: str) -> tuple[Program, Session, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_session_goes_on_where_it_was(kind: str) -> None:
+def test_every_kind_of_session_resumes_from_a_snapshot(kind: str) -> None:
     program, one, told = opened(kind)
     other, some = opened(kind)[1], False
     for step, item in enumerate(told):
@@ -266,7 +266,7 @@ def test_what_is_cut_off_or_too_long() -> None:
     refused(program, data + data)
 
 
-def test_what_is_no_snapshot() -> None:
+def test_bytes_that_are_not_a_snapshot_are_refused() -> None:
     program, data = sample()
     for other in (
         b"",
@@ -451,7 +451,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_what_is_forged_is_refused(name: str) -> None:
+def test_forged_snapshots_are_refused(name: str) -> None:
     kind, change = FORGERIES[name]
     program, data = sample(kind)
     refused(program, forged(data, change))
@@ -540,7 +540,7 @@ def go_on(session: Session, kind: str) -> None:
             pass
 
 
-def test_random_forgeries_lead_nowhere() -> None:
+def test_random_forgeries_are_refused() -> None:
     assert all(forgeries(FORGED))
 
 

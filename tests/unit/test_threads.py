@@ -56,7 +56,7 @@ def told(session: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(("look", "lateness"), [*((look, "8s") for look in LOOKS), ("events", None)])
-def test_looking_changes_nothing(look: str, lateness: str | None, hasty: None) -> None:
+def test_reading_threads_change_nothing(look: str, lateness: str | None, hasty: None) -> None:
     program = augury.compile(PROGRAM)
     alone = program.session(clock="logical", lateness=lateness)
     expected = told(alone)

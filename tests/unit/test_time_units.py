@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import given
 
 import augury
 from augury import DataError, Event, RunError
-from augury.core.clock import Clock, read_timestamp
+from augury.core.clock import Clock, Timestamp, read_timestamp
 from augury.core.time_units import PER_SECOND, TIME_UNITS, likely_unit, to_microseconds
 from augury.sources.cells import MISSING, time_points
 
@@ -68,7 +69,7 @@ def test_every_way_in_reads_a_unit(unit: Any, tmp_path: Path) -> None:
         assert {event.end for event in session.events()} == {NOW * US, (NOW + 60) * US}, way
 
 
-def test_fractions_of_seconds(tmp_path: Path) -> None:
+def test_fractions_of_seconds_are_exact(tmp_path: Path) -> None:
     for way, events in ways([NOW + 0.25, NOW + 0.5], tmp_path).items():
         assert ends(events, time_unit="s") == {NOW * US + 250_000, NOW * US + 500_000}, way
     assert ends([{"type": "a", "x": 1, "time": f"{NOW}.123456"}], time_unit="s") == {NOW * US + 123_456}
@@ -177,6 +178,46 @@ def test_every_way_in_reads_local_times(zone: str, tmp_path: Path) -> None:
         {"type": "a", "x": 2, "time": datetime(2026, 7, 1, 12, tzinfo=UTC)},
     ]
     assert ends(aware, zone=zone) == {read_timestamp("2026-07-01 12:00")}
+
+
+def test_every_way_in_reads_attributes_as_local_times(tmp_path: Path) -> None:
+    texts = ["2026-03-29 02:30:00", "2026-10-25 02:30:00", "2026-07-01 00:00:00"]
+    local = [datetime.fromisoformat(text) for text in texts]
+    expected = {int(t.replace(tzinfo=ZoneInfo("Europe/Berlin")).timestamp()) * US for t in local}
+    number, days = list(range(len(texts))), ["2026-07-01"] * len(texts)
+    frames = [pandas.DataFrame({"x": x, "time": days}) for x in (texts, local)]
+    for n, frame in enumerate(frames):
+        frame.to_csv(tmp_path / f"{n}.csv", index=False)
+        frame.to_parquet(tmp_path / f"{n}.parquet")
+    rows = [{"type": "a", "x": x, "time": days[0]} for x in texts]
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 20))
+    everything: dict[str, Any] = {
+        "dicts": rows,
+        "many dicts": rows * 40,
+        "Events": [Event("a", (x,), NOW * US, NOW * US) for x in texts],
+        "datetimes": [{**rows[i], "x": local[i]} for i in number],
+        "json lines": augury.read(tmp_path / "e.jsonl"),
+        **{f"pandas {n}": {"a": frame} for n, frame in enumerate(frames)},
+        **{f"csv {n}": {"a": augury.read(tmp_path / f"{n}.csv")} for n in number[:2]},
+        **{f"parquet {n}": {"a": augury.read(tmp_path / f"{n}.parquet")} for n in number[:2]},
+        "with a zone": [
+            {**row, "x": t.replace(tzinfo=ZoneInfo("Europe/Berlin")).isoformat()}
+            for row, t in zip(rows, local, strict=True)
+        ],
+    }
+    program = augury.compile("event a(x: timestamp). b(X) <- a(X).")
+    for way, events in everything.items():
+        assert _moments(augury.run(program, events, zone="Europe/Berlin")) == expected, way
+    session = program.session(zone="Europe/Berlin")
+    for row in rows:
+        session.push([row])
+    assert _moments(session.events()) == expected
+    with pytest.raises(DataError, match="`x` is declared as timestamp, but is"):
+        augury.run(program, [{**rows[0], "x": True}], zone="Europe/Berlin")
+
+
+def _moments(events: Iterable[Event]) -> set[int]:
+    return {e.args[0].us for e in events if isinstance(e.args[0], Timestamp)}
 
 
 def test_rows_with_mistakes_are_in_the_zone(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augury
@@ -51,3 +51,21 @@ def test_a_rule_without_a_warning_has_an_answer_and_the_other_way_round(where: l
     text = f"e(X, Y) <- a(X, Y){' WHERE ' if where else ''}{', '.join(f'({c})' for c in where)}."
     events = [augury.Event("a", (x / 2, y / 2), 0) for x in range(-4, 9) for y in range(-6, 11)]
     assert _warns(text) == (not augury.run(text, events)["e"])
+
+
+CONDITIONS = ["X > 1", "X < 1", "X = 2", "Y < X", "X <= Y", "Y >= 2", "1 > Y"]
+
+
+@given(st.lists(st.lists(st.sampled_from(CONDITIONS), max_size=2), min_size=3, max_size=3))
+@settings(max_examples=60)
+def test_a_rule_over_derived_events_with_a_warning_has_no_answer(where: list[list[str]]) -> None:
+    first, second, reader = (f" WHERE {', '.join(conditions)}" if conditions else "" for conditions in where)
+    text = f"p(X, Y) <- a(X, Y){first}. p(X, 1) <- a(X, Y){second}. output e. e(X, Y) <- p(X, Y){reader}."
+    events = [augury.Event("a", (x / 2, y / 2), 0) for x in range(-2, 7) for y in range(-2, 7)]
+    silent = [d for d in augury.compile(text).warnings if d.code == "W314" and "rule `e`" in d.message]
+    assert not (silent and augury.run(text, events)["e"])
+
+
+def test_bounds_go_through_rules() -> None:
+    text = "p(X) <- a(X) WHERE X < 3. q(Y) <- p(Y). r(Z) <- q(Z) WHERE Z > {}."
+    assert [_warns(text.format(n)) for n in (2, 3)] == [False, True]

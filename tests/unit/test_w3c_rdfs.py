@@ -122,7 +122,7 @@ CASES = cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_entailment(case: Case) -> None:
+def test_w3c_rdfs_entailment(case: Case) -> None:
     passed = case.answer() == case.positive
     assert passed == (case.name not in OUT_OF_SCOPE), OUT_OF_SCOPE.get(case.name, "in scope, but fails")
 

@@ -23,7 +23,7 @@ from augury.graphs.rdf_terms import Terms
 from augury.graphs.solver import solutions
 from tests.support.w3c_sparql import Case, Row, cases, expected, n_triples
 
-ONCE = "its answer is not decided by its arguments, and an answer must be the same whenever it is worked out"
+ONCE = "its answer is not decided by its arguments, and an answer must not depend on when it is computed"
 INVERSE = "`^` inside `!(…)` is lost by rdflib's parser, and refused: `!(^a|b)` is `(!b|^(!a))`"
 OUT_OF_SCOPE: dict[str, str] = {
     "functions/bnode01": ONCE,
@@ -122,7 +122,7 @@ def passes(case: Case) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_evaluation(case: Case) -> None:
+def test_w3c_sparql_evaluation(case: Case) -> None:
     if case.name not in OUT_OF_SCOPE:
         assert passes(case)
         return

@@ -536,18 +536,18 @@ CASES: dict[str, tuple[str, str, str, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_told(name: str) -> None:
+def test_why_not_names_what_failed(name: str) -> None:
     program, events, atom, expected = CASES[name]
     assert told(finished(program, events), atom) == expected
 
 
-def test_facts_that_vary() -> None:
+def test_why_not_uses_facts_of_the_time() -> None:
     facts = {"open": [{"args": ["s1"], "valid_from": 5, "valid_to": 9}]}
     run = finished("static open(s: string). r(S) <- a(S) WHERE open(S).", "a('s1') @ 3", {"facts": facts})
     assert told(run, "r('s1')") == ["r 1 of 1: a('s1') @ 3 | `open(S)`: there is no open('s1') at 3"]
 
 
-def test_calendar_times() -> None:
+def test_why_not_shows_calendar_times() -> None:
     events = "b(1) @ '2026-03-01 10:00'; d(1) @ '2026-03-01 10:01'"
     run = finished("q(J) <- (b(J) SEQ d(J)).3s.", events, {"clock": "timestamp"})
     start, end = "2026-03-01T10:00:00Z", "2026-03-01T10:01:00Z"
@@ -576,7 +576,7 @@ def test_a_clock_that_was_set() -> None:
 
 
 @pytest.mark.parametrize("atom", ["fire", "fire(_)", "fire('k')", "fire('k') @ [1, 3]", "fire @ [1, 3]", " fire(X) "])
-def test_what_was_detected(atom: str) -> None:
+def test_why_not_refuses_detected_events(atom: str) -> None:
     with pytest.raises(RunError, match=r"was detected\n  hint: ask why of fire\('k'\) @ \[1, 3\]"):
         finished(FIRE, "smoke('k') @ 1; heat('k') @ 3").ask(atom)
 
@@ -604,7 +604,7 @@ def test_what_is_no_event(atom: str) -> None:
 # How it is shown
 
 
-def test_shown() -> None:
+def test_why_not_as_text() -> None:
     run = finished("r(N) <- NOT(c(N)).[a(N), b(N)]. r(N) <- d(N).", "a(1) @ 1; x: c(1) @ 4; b(1) @ 7")
     assert (
         show_misses(run.ask("r(1)"), run.clock)
@@ -619,7 +619,7 @@ rule r#2: 0 of 1 event
     )
 
 
-def test_as_json() -> None:
+def test_why_not_as_json() -> None:
     run = finished(FIRE, "s1: smoke('k') @ 7")
     (miss,) = json.loads(json.dumps(misses_as_json(run.ask("fire"), run.clock)))
     assert miss == {
@@ -675,7 +675,7 @@ def test_every_miss_says_what_failed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_random_programs(kind: str) -> None:
+def test_why_not_of_random_programs(kind: str) -> None:
     for seed in range(25):
         text, steps, known = example(kind, seed)
         try:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from augury.algebra.scalar import Function, RowError, column_of, from_python
-from augury.algebra.terms import PAIR, Aggregate, Apply, Build, Expr, is_pair, walk
+from augury.algebra.terms import PAIR, Aggregate, Apply, Build, Const, Expr, is_pair, walk
 from augury.core.clock import Duration
 from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
 
@@ -120,20 +120,20 @@ def _percentile_of(values: list[Value], percent: Fraction) -> Value:
         return None
     numbers, made = _measures(values)
     ordered = sorted(numbers)
-    at = percent / 100 * (len(ordered) - 1)
-    low = math.floor(at)
-    exact = ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (at - low)
+    position = percent / 100 * (len(ordered) - 1)
+    low = math.floor(position)
+    exact = ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (position - low)
     return made(exact)
 
 
 def _percentile(pairs: list[Value]) -> Value:
-    found = [pair for pair in map(opened, pairs) if pair[0] is not None]
-    if not found:
+    pairs_with_value = [pair for pair in map(opened, pairs) if pair[0] is not None]
+    if not pairs_with_value:
         return None
-    (percent,) = _numbers([found[0][1]])
+    (percent,) = _numbers([pairs_with_value[0][1]])
     if not 0 <= percent <= 100:
-        raise RowError(f"{show_value(found[0][1])} is not a percentage, from 0 to 100")
-    return _percentile_of([value for value, _ in found], percent)
+        raise RowError(f"{show_value(pairs_with_value[0][1])} is not a percentage, from 0 to 100")
+    return _percentile_of([value for value, _ in pairs_with_value], percent)
 
 
 def _nth(pairs: list[Value]) -> Value:
@@ -147,12 +147,12 @@ def _best(sign: int) -> Callable[[list[Value]], Value]:
     """Of the first with the greatest (least) second value."""
 
     def chosen(pairs: list[Value]) -> Value:
-        found = [pair for pair in map(opened, pairs) if pair[1] is not None]
-        if not found:
+        ranked = [pair for pair in map(opened, pairs) if pair[1] is not None]
+        if not ranked:
             return None
         choose = max if sign > 0 else min
-        best = order_key(choose(found, key=lambda pair: order_key(pair[1]))[1])
-        return next(value for value, by in found if order_key(by) == best)
+        best = order_key(choose(ranked, key=lambda pair: order_key(pair[1]))[1])
+        return next(value for value, by in ranked if order_key(by) == best)
 
     return chosen
 
@@ -296,11 +296,31 @@ def arguments(part: Aggregate) -> tuple[Expr, Expr]:
 def accumulates(
     part: Aggregate, functions: Mapping[str, Function], aggregates: Mapping[str, AggregateFunction], ordered: bool
 ) -> bool:
-    """Whether an aggregate follows from a partial state; one that is not `ordered` cannot tell equal members apart."""
+    """Whether an aggregate follows from a partial state; one that is not `ordered` cannot distinguish equal
+    members.
+    """
     form = aggregates[part.function].form
-    if form is None or part.distinct:
-        return False
-    calls = (inner.function for arg in part.args for inner in walk(arg) if isinstance(inner, Apply))
-    if any(name in functions and functions[name].registered for name in calls):
+    if form is None or part.distinct or _calls_registered(part, functions):
         return False
     return ordered or not part.args or (not form.ordered and len(set(arguments(part))) == 1)
+
+
+def percentage(part: Aggregate) -> Fraction | None:
+    """The percentage that a median or a percentile is at; None of other aggregates, and where it is not a constant."""
+    if part.function == "median":
+        return Fraction(50)
+    by = arguments(part)[1] if part.function == "percentile" else None
+    if isinstance(by, Const) and isinstance(by.value, int | float) and not isinstance(by.value, bool):
+        return Fraction(by.value) if 0 <= by.value <= 100 else None
+    return None
+
+
+def is_ranked(part: Aggregate, functions: Mapping[str, Function]) -> bool:
+    """Whether an aggregate follows from the ranks of values: `count(distinct X)`, medians and percentiles."""
+    ranked = part.function == "count" and bool(part.args) if part.distinct else percentage(part) is not None
+    return ranked and not _calls_registered(part, functions)
+
+
+def _calls_registered(part: Aggregate, functions: Mapping[str, Function]) -> bool:
+    calls = (inner.function for arg in part.args for inner in walk(arg) if isinstance(inner, Apply))
+    return any(name in functions and functions[name].registered for name in calls)

@@ -34,8 +34,8 @@ def is_plain(clause: Clause, orders: bool = False) -> bool:
     """
     if clause.cut or not all(isinstance(a, Var | Const) for a in clause.args):
         return False
-    known: set[str] = set()
-    for condition in ready_order(clause.body, known):
+    bound: set[str] = set()
+    for condition in ready_order(clause.body, bound):
         match condition:
             case Compare() if orders or condition.op in ("=", "!="):
                 if not all(isinstance(side, Var | Const) for side in (condition.left, condition.right)):
@@ -47,10 +47,10 @@ def is_plain(clause: Clause, orders: bool = False) -> bool:
                 return False
             case _:
                 assert_never(condition)
-        if not is_ready(condition, known) and not isinstance(condition, Holds):
+        if not is_ready(condition, bound) and not isinstance(condition, Holds):
             return False
-        known |= binds(condition, known)
-    return variables(*clause.args) <= known
+        bound |= binds(condition, bound)
+    return variables(*clause.args) <= bound
 
 
 def divided(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], list[Fact]]:
@@ -71,7 +71,7 @@ def divided(clauses: Iterable[Clause]) -> tuple[dict[Predicate, list[Clause]], l
 
 def reads_of(clauses: Iterable[Iterable[Clause]]) -> dict[Predicate, set[Predicate]]:
     """The predicates that clauses ask for, given predicate by predicate."""
-    return {head: set(found) for head, found in static_reads(chain.from_iterable(clauses)).items()}
+    return {head: set(reads) for head, reads in static_reads(chain.from_iterable(clauses)).items()}
 
 
 def answering(plan: Plan, modes: Mapping[Predicate, Sequence[Mode]]) -> list[Answering]:

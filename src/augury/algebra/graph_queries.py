@@ -176,7 +176,7 @@ class Item:
                 time between t and it; `,` the next time after t at which there is any event on a declared stream (of the
                 match's partition, under PARTITION BY). Mappings are joined, and blocked, one by one.
     quantifier  `+`: at one or more times. Every iteration joins with m as it was before the first, so what m has not
-                bound is each iteration's own; the match goes on with the mapping of the last. The separator is to the
+                bound is each iteration's own; the match continues with the mapping of the last. The separator is to the
                 left of the first iteration; between two stands `,`, or `;` where the item is the first of the sequence.
                 `!`: at no time strictly between the items around it does the operand make anything of m; the
                 separator of the next item relates that to the one before. Several in a row are asked with the same m.
@@ -305,7 +305,7 @@ class Order:
 
 @dataclass(frozen=True)
 class RowModifiers:
-    """What is said of the rows of a match: GROUP BY, HAVING, ORDER BY, LIMIT. All of it is within one match.
+    """The clauses on the rows of a match: GROUP BY, HAVING, ORDER BY, LIMIT. All of it is within one match.
 
     Without `group_by` a match has one row: its mapping, which has the values of the last iteration of each `+`. With it,
     its rows are the groups of the iterations of `item` (of the match as one row, where that is None) by the values of
@@ -341,7 +341,7 @@ class GraphQuery:
     answer      what a row becomes.
     aggregates  all that the answer and `rows` use, each once.
     rows        what is said of the rows of a match.
-    inside      whether a rule has it inside, as GRAPH: nobody else reads its answers.
+    inside      whether a rule has it inside, as GRAPH: no other rule reads its answers.
 
     A match of a reading: a mapping and a time for each step (for `+`, for each iteration), times strictly increasing. Values
     join by RDF term; comparisons in expressions go by value. Blank nodes are those of their event. Events are those that

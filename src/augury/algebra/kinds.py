@@ -44,7 +44,7 @@ def atoms_in(condition: Condition) -> list[Holds | Unless]:
 
 
 def positive_atoms(where: Iterable[Condition]) -> list[Holds]:
-    """The static atoms that must hold, those inside `or` aside."""
+    """The static atoms that must hold, without those inside `or`."""
     return [condition for condition in where if isinstance(condition, Holds)]
 
 

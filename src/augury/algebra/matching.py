@@ -15,7 +15,7 @@ from augury.core.errors import RunError
 from augury.core.model import Event, Term, Value, equal, show_value
 
 Binding = Mapping[str, Value]
-_TIMELY = ("+", "-", "min", "max", *COMPARISONS)  # functions in which a time point may meet a duration
+TIMELY = ("+", "-", "min", "max", *COMPARISONS)  # functions in which a time point may meet a duration
 
 
 class Proof(NamedTuple):
@@ -119,7 +119,7 @@ class Scalars:
                 return all(tests) if expr.function == "&" else any(tests)
             case Apply():
                 args = tuple(self.evaluate(a, binding, labels, aggregates) for a in expr.args)
-                return self._apply(expr.function, self.on_clock(args) if expr.function in _TIMELY else args)
+                return self.call(expr.function, args)
             case Aggregate():
                 assert aggregates is not None
                 return aggregates[expr]
@@ -153,9 +153,10 @@ class Scalars:
         whole, rest = divmod(duration.us, self.clock.tick)
         return whole if rest == 0 else duration.us / self.clock.tick
 
-    def _apply(self, name: str, args: tuple[Value, ...]) -> Value:
+    def call(self, name: str, args: tuple[Value, ...]) -> Value:
+        """The value of a function."""
         try:
-            return apply(self.functions[name], args)
+            return apply(self.functions[name], self.on_clock(args) if name in TIMELY else args)
         except (RowError, RunError):
             raise
         except Exception as error:

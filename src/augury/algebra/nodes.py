@@ -135,9 +135,15 @@ Condition: TypeAlias = Compare | Holds | Unless | AnyOf | Relates | Spans | Rela
 # Patterns
 
 
+HOLDING = "holding "
+
+
 @dataclass(frozen=True)
 class Scan:
-    """Occurrences of a type whose arguments match."""
+    """Occurrences of a type whose arguments match.
+
+    The maximal intervals in which facts of a static predicate `p` hold are occurrences of the type `holding p`.
+    """
 
     type: str
     args: tuple[Expr, ...]
@@ -146,6 +152,16 @@ class Scan:
     @property
     def predicate(self) -> tuple[str, int]:
         return (self.type, len(self.args))
+
+    @property
+    def held(self) -> tuple[str, int] | None:
+        """The static predicate, where the occurrences are intervals in which its facts hold."""
+        return held_by(self.predicate)
+
+
+def held_by(type: tuple[str, int]) -> tuple[str, int] | None:
+    """The static predicate whose facts hold in the intervals of a type; None where its events are no such intervals."""
+    return (type[0].removeprefix(HOLDING), type[1]) if type[0].startswith(HOLDING) else None
 
 
 @dataclass(frozen=True)
@@ -261,12 +277,13 @@ class Repeat:
 class Graph:
     """The solutions of a graph pattern in graph events: a row for each, with the times of its event.
 
-    input     a Scan of a stream, or an Either of several; the variable `text` is the graph, and is seen by nobody else.
+    input     a Scan of a stream, or an Either of several; the variable `text` is the graph; no other node sees it.
     pattern   a group of SPARQL in its normal form, see `graph_queries.py`. GRAPH inside reads the static dataset: of the
               graphs in `visible`, or of all where that is None.
     binds     each variable of the pattern that is looked at, and the variable of the row that it becomes: null where a
-              solution leaves it open, the term as its key (see `graphs/rdf_terms.py`) otherwise, by which terms are told apart.
-    event     a variable for the id of the event, where somebody asks.
+              solution leaves it open, the term as its key (see `graphs/rdf_terms.py`) otherwise, by which terms are
+              distinguished.
+    event     a variable for the id of the event, if the query uses it.
     static    whether the pattern reads the static dataset.
     """
 
@@ -425,6 +442,7 @@ class Total:
     aggregate: Aggregate
 
 
+SEEN = "#seen"  # the label at whose end the facts in filters of collected intervals are seen
 ALL_COLLECTED = 1 << 60  # as `last` of a collect: `all: collect q`
 
 
@@ -449,6 +467,11 @@ class Collect:
     totals: tuple[Total, ...] = ()
     label: str | None = None
     none: bool = False
+
+    @property
+    def clips(self) -> bool:
+        """Whether it collects intervals in which facts hold: what of each lies in the window."""
+        return any(isinstance(node, Scan) and node.held is not None for node in walk(self.pattern))
 
 
 @dataclass(frozen=True)
@@ -493,8 +516,9 @@ class Rule:
     The rows are those of the body; `collects` adds groups and their totals to them, one after the other; `having` are
     conditions on these; `top` chooses among them, and `at_most` among the events that they make. `since` is where the event starts, if not with its cover: a time, or
     END for its end. `until` is where the event ends, if not with its cover: what a query waits for ends later than its matches.
-    An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the static predicate whose facts the events make, or end: they are events of a type that nobody else reads.
-    With `latest`, the places of a key among the arguments, a fact ends all others with the same key.
+    An event that ends at most `delay` microseconds before its cover is given when that has ended. `makes` is the
+    static predicate whose facts the events make, or end: they are events of a type that no other rule reads. With
+    `latest`, the places of a key among the arguments, a fact ends all others with the same key.
     """
 
     label: str
@@ -544,6 +568,11 @@ class Rule:
         return (*(c for collect in self.collects for c in collect.where), *self.having)
 
     @property
+    def held(self) -> set[tuple[str, int]]:
+        """The static predicates over whose intervals it ranges."""
+        return {held for node in self.nodes if isinstance(node, Scan) and (held := node.held) is not None}
+
+    @property
     def values(self) -> tuple[Expr, ...]:
         """What is computed of a row: the arguments of the head, the start of the event, what a ranking goes by."""
         start = () if self.since is None or self.since == "END" else (self.since,)
@@ -585,7 +614,7 @@ class Clause:
 
 
 def inputs(node: Node) -> tuple[Node, ...]:
-    """The patterns directly below, absences aside."""
+    """The patterns directly below, without absences."""
     match node:
         case Scan() | Instant() | Every():
             return ()
@@ -600,7 +629,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
 
 
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node with each of its inputs changed, absences aside."""
+    """The node with each of its inputs changed; absences stay."""
     match node:
         case Scan() | Instant() | Every():
             return node
@@ -616,6 +645,17 @@ def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
             return replace(node, parts=tuple(replace(part, input=change(part.input)) for part in node.parts))
         case _:
             assert_never(node)
+
+
+def mapped_all(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with each of its inputs, and each pattern that must be absent, changed."""
+    below = mapped(node, change)
+    if isinstance(below, Select | Join | Run) and any(isinstance(c, NoneInside) for c in below.where):
+        where = (replace(c, pattern=change(c.pattern)) if isinstance(c, NoneInside) else c for c in below.where)
+        below = replace(below, where=tuple(where))
+    if not isinstance(below, Join) or below.absent is None:
+        return below
+    return replace(below, absent=change(below.absent))
 
 
 def conditions(node: Node) -> tuple[Condition, ...]:
@@ -643,14 +683,14 @@ def links(run: Run) -> Iterator[tuple[RunPart, Link]]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The pattern and all its parts, absences aside."""
+    """The pattern and all its parts, without absences."""
     yield node
     for part in inputs(node):
         yield from walk(part)
 
 
 def scans(node: Node) -> list[Scan]:
-    """The scans of a pattern, absences aside."""
+    """The scans of a pattern, without those of absences."""
     return [part for part in walk(node) if isinstance(part, Scan)]
 
 
@@ -681,7 +721,7 @@ def walk_condition(condition: Condition) -> Iterator[Condition]:
 
 
 def condition_terms(condition: Condition) -> Iterator[Expr]:
-    """The expressions that a condition is written with, those of absent patterns aside."""
+    """The expressions of a condition, without those of absent patterns."""
     for part in walk_condition(condition):
         if isinstance(part, Compare):
             yield part.left
@@ -777,15 +817,14 @@ def bound_vars(node: Node) -> set[str]:
         case Unfold():
             return bound_vars(node.input) | set(node.binds)
         case Graph():
-            own = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
-            return bound_vars(node.input) - {node.text} | own
+            added = {variable for _, variable in node.binds} | ({node.event} if node.event else set())
+            return bound_vars(node.input) - {node.text} | added
         case Run():
-            own = {v for part in node.parts for v in part.own}
-            found = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))
-            return found - own | {result.name for result in node.results}
+            local = {v for part in node.parts for v in part.own}
+            bound = {v for part in node.parts for v in bound_vars(part.input)} | _bound_by(conditions(node))
+            return bound - local | {result.name for result in node.results}
         case Join() | Label() | Repeat() | Select() | SessionWindow() | Within():
-            found = {v for part in inputs(node) for v in bound_vars(part)}
-            return found | _bound_by(conditions(node))
+            return {v for part in inputs(node) for v in bound_vars(part)} | _bound_by(conditions(node))
         case _:
             assert_never(node)
 

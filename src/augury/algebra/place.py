@@ -74,10 +74,10 @@ def varying(plan: Plan, facts: Iterable[Fact]) -> set[str]:
 
 def reading(plan: Plan, names: Iterable[str]) -> set[str]:
     """These static predicates, and all that read them."""
-    reads, found = static_reads(plan.clauses), set(names)
-    while more := {head[0] for head, calls in reads.items() if any(c[0] in found for c in calls)} - found:
-        found |= more
-    return found
+    reads, readers = static_reads(plan.clauses), set(names)
+    while more := {head[0] for head, calls in reads.items() if any(c[0] in readers for c in calls)} - readers:
+        readers |= more
+    return readers
 
 
 def placed(
@@ -88,7 +88,7 @@ def placed(
     if retention is not None and rule.label in unbounded:
         body = n.Within(_retained(body, retention), retention)
     body = place(body, varying)
-    return replace(rule, body=body, collects=tuple(_placed_collect(c, varying) for c in rule.collects))
+    return replace(rule, body=body, collects=tuple(_placed_collects(rule, varying)))
 
 
 def _retained(node: n.Node, retention: int) -> n.Node:
@@ -105,13 +105,24 @@ def _bounded(condition: n.Condition, retention: int) -> n.Condition:
     return replace(condition, most=retention, bound=retention)
 
 
-def _placed_collect(collect: n.Collect, varying: Collection[str]) -> n.Collect:
-    """Conditions that only concern what is collected are tested once for each, not once for each row."""
-    own = n.bound_vars(collect.pattern)
-    first = tuple(c for c in collect.where if n.condition_vars(c) <= own and not n.condition_labels(c))
-    pattern = n.Select(collect.pattern, first, collect.span) if first else collect.pattern
-    rest = tuple(c for c in collect.where if c not in first)
-    return replace(collect, pattern=place(pattern, varying), where=rest)
+def _placed_collects(rule: n.Rule, varying: Collection[str]) -> Iterator[n.Collect]:
+    """Conditions that only concern what is collected are tested, and bind, once for each, not once for each row.
+
+    while w: collect a(X, T), X > 3, D = format_time(T)   →   collect (a(X, T) WHERE X > 3, D = format_time(T))
+    """
+    outer = {v for node in n.walk(rule.body) for v in n.bound_vars(node)}
+    outer |= {v for node in n.walk(rule.body) for c in n.conditions(node) for v in n.condition_vars(c)}
+    for collect in rule.collects:
+        own, first = n.bound_vars(collect.pattern), list[n.Condition]()
+        for condition in ready_order(collect.where, own):
+            new = binds(condition, own) - outer if isinstance(condition, n.Compare) else set()
+            if n.condition_vars(condition) <= own | new and not n.condition_labels(condition):
+                first.append(condition)
+                own |= new
+        pattern = n.Select(collect.pattern, tuple(first), collect.span) if first else collect.pattern
+        rest = tuple(c for c in collect.where if c not in first)
+        yield replace(collect, pattern=place(pattern, varying), where=rest)
+        outer |= {*collect.by, *n.bound_vars(collect.pattern)}
 
 
 def _correlated(absent: n.Node, outer: set[str], varying: Collection[str]) -> tuple[n.Node, tuple[n.Condition, ...]]:
@@ -121,11 +132,11 @@ def _correlated(absent: n.Node, outer: set[str], varying: Collection[str]) -> tu
     """
     if not isinstance(absent, n.Select):
         return place(absent, varying), ()
-    own = n.bound_vars(absent.input)
+    bound = n.bound_vars(absent.input)
     kept: list[n.Condition] = []
     free: list[n.Condition] = []
-    for condition in ready_order(absent.where, own | outer):
-        foreign = n.condition_vars(condition) & outer - own or n.condition_labels(condition)
+    for condition in ready_order(absent.where, bound | outer):
+        foreign = n.condition_vars(condition) & outer - bound or n.condition_labels(condition)
         (free if foreign or _binds_any(free, condition) else kept).append(condition)
     inner = place(replace(absent, where=tuple(kept)), varying) if kept else place(absent.input, varying)
     return inner, tuple(free)
@@ -213,7 +224,7 @@ def _sink_into(condition: n.Condition, node: n.Node, needs: set[str], labels: se
             assert_never(node)
 
     def sunk(part: n.Node) -> n.Node:
-        chosen = any(part is one for one in below)
+        chosen = any(part is target for target in below)
         return _sink_into(condition, part, needs, labels, once) if chosen else part
 
     return n.mapped(node, sunk) if below else _add(condition, node)

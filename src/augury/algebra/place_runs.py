@@ -91,17 +91,17 @@ def _binders(name: str, run: n.Run) -> list[Slot]:
     for result in run.results:
         if result.name == name:
             return [(result.part, 1)]
-    found: list[Slot] = []
+    slots: list[Slot] = []
     for number, part in enumerate(run.parts):
         if name in n.bound_vars(part.input) and name not in part.own:
-            found.append((number, 0))
+            slots.append((number, 0))
             if not part.optional:
-                return found
+                return slots
     for number, part in enumerate(run.parts):
         for late, where in enumerate((part.where, part.after)):
             if any(name in binds(c, run_variables(run) - {name}) for c in where):
-                found.append((number, late))
-    return found
+                slots.append((number, late))
+    return slots
 
 
 def _alone(condition: n.Condition, part: n.RunPart) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.kinds import atoms_in
-from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, made_type
+from augury.algebra.nodes import Clause, Holds, Rule, Unless, event_types, held_by, made_type
 from augury.algebra.scalar import Function
 from augury.core.errors import NOWHERE, Span
 
@@ -20,8 +20,11 @@ INPUT: Predicate = ("#input", 0)  # any event that came in, whatever its type: t
 
 @dataclass(frozen=True)
 class Attribute:
+    """An attribute of an event. Timestamps that name no zone are read as local times of `zone`, or as UTC."""
+
     name: str
     type: str = "any"
+    zone: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,22 @@ class Plan:
     aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     graph_queries: tuple[GraphQuery, ...] = ()
+
+    @cached_property
+    def _in_zones(self) -> dict[str, Plan]:
+        return {}
+
+    def in_zone(self, zone: str) -> Plan:
+        """The plan by which inputs are read whose timestamps without a zone are of `zone`."""
+        if not zone:
+            return self
+        if zone not in self._in_zones:
+            timed = {
+                name: tuple(replace(a, zone=zone) if a.type == "timestamp" else a for a in attributes)
+                for name, attributes in self.declared.items()
+            }
+            self._in_zones[zone] = replace(self, declared=timed)
+        return self._in_zones[zone]
 
     @cached_property
     def derived(self) -> dict[Predicate, tuple[Rule, ...]]:
@@ -97,24 +116,26 @@ _Found = TypeVar("_Found")
 
 
 def once_a_plan(compute: Callable[Concatenate[Plan, _More], _Found]) -> Callable[Concatenate[Plan, _More], _Found]:
-    """What follows from a plan is worked out once, since plans do not change: that for the arguments of the last call is
-    kept beside it. It is shared by all who ask, and nobody may change it.
+    """Caches a property of a plan, since plans do not change: the result for the arguments of the last call. All
+    callers share it, so none may change it.
     """
 
     @wraps(compute)
-    def found(plan: Plan, /, *args: _More.args, **options: _More.kwargs) -> _Found:
-        known = vars(plan)
-        if compute.__qualname__ not in known or known[compute.__qualname__][0] != (args, options):
-            known[compute.__qualname__] = (args, options), compute(plan, *args, **options)
-        kept: _Found = known[compute.__qualname__][1]
+    def cached(plan: Plan, /, *args: _More.args, **options: _More.kwargs) -> _Found:
+        computed = vars(plan)
+        if compute.__qualname__ not in computed or computed[compute.__qualname__][0] != (args, options):
+            computed[compute.__qualname__] = (args, options), compute(plan, *args, **options)
+        kept: _Found = computed[compute.__qualname__][1]
         return kept
 
-    return found
+    return cached
 
 
 def static_calls(plan: Plan, was: bool | None = None) -> set[Predicate]:
-    """Every static predicate that a rule or clause asks; with `was`, just those as they were before, or are."""
-    return {atom.predicate for atom, _ in static_atoms(plan) if was in (None, atom.was)}
+    """Every static predicate that a rule or clause asks, or over whose intervals a rule ranges; with `was`, just those
+    that are asked as they were before, or as they are."""
+    held = {predicate for rule in plan.rules for predicate in rule.held} if was is None else set()
+    return held | {atom.predicate for atom, _ in static_atoms(plan) if was in (None, atom.was)}
 
 
 def static_atoms(plan: Plan) -> Iterator[tuple[Holds | Unless, Rule | None]]:
@@ -125,4 +146,5 @@ def static_atoms(plan: Plan) -> Iterator[tuple[Holds | Unless, Rule | None]]:
 
 
 def rule_reads(rule: Rule) -> set[Predicate]:
-    return {type for pattern in rule.patterns for type in event_types(pattern)}
+    """The types of events that a rule reads. Intervals in which facts hold are made of facts."""
+    return {type for pattern in rule.patterns for type in event_types(pattern) if held_by(type) is None}

@@ -15,7 +15,8 @@ from augury.algebra.place import place
 from augury.algebra.plan import Plan, Predicate, once_a_plan
 from augury.algebra.relations import RELATIVE, Bounds, Contradiction, Reason
 from augury.algebra.strata import edges, fact_edges, strata
-from augury.algebra.terms import Var, show
+from augury.algebra.terms import Moment, Var, show
+from augury.algebra.terms import walk as walk_term
 from augury.algebra.timing import Lengths, Point, Timing, linear_point
 from augury.core.clock import show_duration
 from augury.core.errors import Span
@@ -25,19 +26,10 @@ from augury.core.errors import Span
 class Memory:
     """How long one side of an operator is kept, in microseconds; None is without a bound, negative is not at all."""
 
-    operator: str
     side: str
     keep: int | None
     span: Span = field(compare=False, repr=False)
     count: int | None = None
-
-    @property
-    def text(self) -> str:
-        if self.count is not None:
-            return f"the {'first' if self.operator == 'AT MOST' else 'last'} {self.count}, however old"
-        if self.keep is None:
-            return "without bound"
-        return "not stored" if self.keep < 0 else show_duration(self.keep)
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,7 @@ def finality_delays(plan: Plan) -> dict[Predicate, int | None]:
 
 
 def query_delay(query: GraphQuery) -> int:
-    """How long after its end an answer of a query may be given first: something must stay away until its window ends."""
+    """How long after its end an answer of a query may be given first: something must be absent until its window ends."""
     bounded = isinstance(query.window, Sliding | Tumbling) and query.answers_late
     return query.window.length if bounded else 0  # type: ignore[union-attr]
 
@@ -119,6 +111,31 @@ def event_lengths(plan: Plan, longest: int) -> Lengths:
     _all(plan, lengths)
     # An input of a derived type is an event of it, too.
     return {type: None if bound is None else max(bound, longest) for type, bound in lengths.items()}
+
+
+@once_a_plan
+def length_conflicts(plan: Plan) -> dict[str, tuple[Reason, ...]]:
+    """The rules whose times contradict how long the derived events that they read last at most, whatever inputs do."""
+    asking = [rule for rule in plan.rules if any(map(_asks_times, rule.conditions))]
+    if not asking:
+        return {}
+    lengths: dict[Predicate, int | None] = dict.fromkeys(plan.event_types - plan.derived.keys())
+    _all(plan, lengths)
+    found: dict[str, tuple[Reason, ...]] = {}
+    for rule in asking:
+        tables = Timing(plan.tick), Timing(plan.tick, lengths)
+        try:
+            for table in tables:  # one that needs no lengths to be contradictory has been reported
+                table.add(place(rule.body))
+                table.close()
+        except Contradiction as contradiction:
+            if tables[1].table.points:
+                found[rule.label] = contradiction.reasons
+    return found
+
+
+def _asks_times(condition: n.Condition) -> bool:
+    return any(isinstance(part, Moment) for term in n.condition_terms(condition) for part in walk_term(term))
 
 
 def _all(plan: Plan, lengths: dict[Predicate, int | None]) -> dict[str, Properties]:
@@ -205,16 +222,16 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
                     continue
                 yield from _of_sides(node, builder)
                 if node.absent is not None:
-                    yield Memory("NOT", "absent", keep((right, "e"), (left, "e")), node.span)
+                    yield Memory("absent", keep((right, "e"), (left, "e")), node.span)
             case n.SessionWindow():
                 name = builder.interval(node)
-                yield Memory("SESSION", "open", keep((name, "e"), (name, "s")), node.span)
+                yield Memory("open", keep((name, "e"), (name, "s")), node.span)
             case n.Repeat():
-                yield Memory("REPEAT", "left", min(node.windows) if node.windows else None, node.span)
+                yield Memory("left", min(node.windows) if node.windows else None, node.span)
             case n.Run():
                 name = builder.interval(node)
                 length = keep((name, "e"), (name, "s")) if (name, "e") in table.points else None
-                yield Memory("RUN", "parts", length, node.span)
+                yield Memory("parts", length, node.span)
             case n.Scan() | n.Instant() | n.Every() | n.Label() | n.Select() | n.Within():
                 pass  # they keep no rows
             case n.Either() | n.Graph() | n.Unfold():
@@ -223,18 +240,18 @@ def _memories(builder: Timing, body: n.Node, rule: n.Rule, whole: str) -> Iterat
                 assert_never(node)
         for absence in inner_absences(n.conditions(node)):
             row = builder.interval(node)
-            yield Memory("WHILE NOT", "waiting", keep((absence.window, "e"), (row, "e")), absence.span)
-            yield Memory("WHILE NOT", "absent", keep((row, "e"), (absence.window, "s")), absence.span)
+            yield Memory("waiting", keep((absence.window, "e"), (row, "e")), absence.span)
+            yield Memory("absent", keep((row, "e"), (absence.window, "s")), absence.span)
     for collect in rule.collects:
         if collect.window is not None:
-            yield Memory("COLLECT", "waiting", keep((collect.window, "e"), (whole, "e")), collect.span)
-            yield Memory("COLLECT", "collected", keep((whole, "e"), (collect.window, "s")), collect.span)
+            yield Memory("waiting", keep((collect.window, "e"), (whole, "e")), collect.span)
+            yield Memory("collected", keep((whole, "e"), (collect.window, "s")), collect.span)
         if collect.last is not None:
             count = None if collect.last == n.ALL_COLLECTED else collect.last
-            yield Memory("COLLECT", "collected", None, collect.span, count)
+            yield Memory("collected", None, collect.span, count)
     if rule.at_most is not None:
         ever = rule.at_most.count if rule.at_most.every is None else None
-        yield Memory("AT MOST", "given", rule.at_most.every, rule.at_most.span, ever)
+        yield Memory("given", rule.at_most.every, rule.at_most.span, ever)
 
 
 def _inner_memories(node: n.Join, outer: Timing) -> Iterator[Memory]:
@@ -251,8 +268,8 @@ def _inner_memories(node: n.Join, outer: Timing) -> Iterator[Memory]:
 def _of_sides(node: n.Join, builder: Timing) -> Iterator[Memory]:
     """A row is kept until nothing of the other side can end late enough to meet it."""
     left, right = ((builder.interval(side), "e") for side in (node.left, node.right))
-    yield Memory(node.op, "left", _keep(builder, right, left), node.span)
-    yield Memory(node.op, "right", _keep(builder, left, right), node.span)
+    yield Memory("left", _keep(builder, right, left), node.span)
+    yield Memory("right", _keep(builder, left, right), node.span)
 
 
 def _keep(builder: Timing, x: Point, y: Point) -> int | None:
@@ -345,7 +362,3 @@ def _always(node: n.Node) -> Iterator[n.Node]:
     if not isinstance(node, n.Either | n.Repeat | n.Run):
         for part in n.inputs(node):
             yield from _always(part)
-
-
-def operator_key(node: n.Join) -> tuple[str, ...]:
-    return tuple(sorted(n.bound_vars(node.left) & n.bound_vars(node.right)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from augury.algebra.kinds import inner_absences, is_equation, positive_atoms, relative_labels
@@ -25,21 +26,35 @@ def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition
     """The conditions in an order in which each finds its variables bound, as far as there is one."""
     left: list[Condition] = [c for c in where if not isinstance(c, NoneInside)]
     order: list[Condition] = []
-    known = set(bound)
+    bound_so_far = set(bound)
     waits = any(isinstance(c, Relative) and not isinstance(c.length, int) for c in left)
     while left:
         # A window whose length is data may come after the fact that says it, and what asks for the window after that.
         pending = relative_labels(left) if waits else set()
-        ready = (c for c in left if is_ready(c, known) and not (waits and condition_labels(c) & pending))
+        ready = (c for c in left if is_ready(c, bound_so_far) and not (waits and condition_labels(c) & pending))
         chosen = next(ready, None)
         if chosen is None:
             # A static predicate may bind what it is not given; the first one in the text goes ahead.
             chosen = next(iter(positive_atoms(left)), left[0])
         left.remove(chosen)
         order.append(chosen)
-        known |= binds(chosen, known)
+        bound_so_far |= binds(chosen, bound_so_far)
     # What must be absent may depend on all that the others bind, so it comes last.
     return order + inner_absences(where)
+
+
+def evaluation_order(where: tuple[Condition, ...], bound: set[str]) -> tuple[Condition, ...]:
+    """`ready_order`, in which the options of an OR have their conditions in order, too: what executors follow."""
+    order: list[Condition] = []
+    known = set(bound)
+    for condition in ready_order(where, known):
+        match condition:
+            case AnyOf():
+                options = tuple(evaluation_order(option, known) for option in condition.options)
+                condition = replace(condition, options=options)
+        known |= binds(condition, known)
+        order.append(condition)
+    return tuple(order)
 
 
 def is_ready(condition: Condition, bound: set[str]) -> bool:

@@ -22,8 +22,8 @@ def function(
     python: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
-    types: Iterable[Any] | None = None,
-    result: Any = None,
+    types: Iterable[object] | None = None,
+    result: object = None,
     vectorised: bool = False,
     pure: bool = True,
 ) -> Any:
@@ -44,15 +44,15 @@ def function(
     def register(call: Callable[..., Any]) -> Function:
         called = _rule_name("function", call, name)
         where = f"the function `{called}`"
-        given = None if types is None else (types,) if isinstance(types, str | type) else tuple(types)
-        parameters = _parameters(call, where, given)
-        declared = _annotated(call, parameters) if given is None else given
+        given_types = None if types is None else (types,) if isinstance(types, str | type) else tuple(types)
+        parameters = _parameters(call, where, given_types)
+        declared = _annotated(call, parameters) if given_types is None else given_types
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         optional = sum(p.default is not p.empty for p in parameters) + variadic
         gives = _return_annotation(call) if result is None else result
         return Function(
             called,
-            tuple(type_of(t, where, given is not None) for t in declared),
+            tuple(type_of(t, where, given_types is not None) for t in declared),
             type_of(gives, where, result is not None),
             _opening(call, declared, _opened_all if vectorised else _opened),
             (getattr(call, "__doc__", "") or "").strip(),
@@ -70,8 +70,8 @@ def aggregate(
     python: Callable[[Any], Any] | None = None,
     *,
     name: str | None = None,
-    argument: Any = None,
-    result: Any = None,
+    argument: object = None,
+    result: object = None,
     vectorised: bool = False,
     pure: bool = True,
 ) -> Any:
@@ -119,13 +119,13 @@ def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
     return str(result)
 
 
-def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | None) -> list[inspect.Parameter]:
+def _parameters(call: Callable[..., Any], where: str, types: Sequence[object] | None) -> list[inspect.Parameter]:
     """What a rule gives a function, by position."""
     try:
         signature = inspect.signature(call)
     except (ValueError, TypeError):
-        if given is None:
-            raise RunError(f"Python does not tell the parameters of {where}", hint=_GIVE_TYPES) from None
+        if types is None:
+            raise RunError(f"Python has no signature for {where}", hint=_GIVE_TYPES) from None
         return []
     result: list[inspect.Parameter] = []
     for p in signature.parameters.values():
@@ -134,18 +134,20 @@ def _parameters(call: Callable[..., Any], where: str, given: Sequence[Any] | Non
         elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
             hint = f"give `{p.name}` a default, or move it before the `*`"
             raise RunError(f"{where} needs `{p.name}` by name, but rules give arguments by position", hint=hint)
-    return result if given is None else _typed(result, where, len(given))
+    return result if types is None else _typed(result, where, len(types))
 
 
-def _typed(found: list[inspect.Parameter], where: str, types: int) -> list[inspect.Parameter]:
+def _typed(parameters: list[inspect.Parameter], where: str, count: int) -> list[inspect.Parameter]:
     """The parameters that so many types are for; those with a default may go without."""
-    variadic = bool(found) and found[-1].kind is inspect.Parameter.VAR_POSITIONAL
-    if variadic and types > len(found):
+    variadic = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL
+    if variadic and count > len(parameters):
         return []  # it takes just as many as there are types
-    if types > len(found) or any(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in found[types:]):
+    if count > len(parameters) or any(
+        p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in parameters[count:]
+    ):
         hint = "give one type for each parameter; that of *args holds for the rest"
-        raise RunError(f"{where} has {counted(len(found), 'parameter')}, but {counted(types, 'type')}", hint=hint)
-    return found[:types]
+        raise RunError(f"{where} has {counted(len(parameters), 'parameter')}, but {counted(count, 'type')}", hint=hint)
+    return parameters[:count]
 
 
 def _element(call: Callable[[Any], Any], where: str) -> Any:
@@ -167,7 +169,7 @@ _PYTHON = {
     int: "int", float: "number", str: "string", bool: "bool", list: "list", tuple: "list", Iri: "iri", Term: "term",
     datetime: "timestamp", Timestamp: "timestamp", timedelta: "duration", Duration: "duration",
 }  # fmt: skip
-_GIVE_TYPES = 'say them: function(types=("float", "string"), result="float")'
+_GIVE_TYPES = 'give them: function(types=("float", "string"), result="float")'
 
 
 def _annotated(call: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> tuple[Any, ...]:
@@ -181,7 +183,7 @@ def _return_annotation(call: Callable[..., Any]) -> Any:
         return inspect.Parameter.empty
 
 
-def _evaluated(annotation: Any, call: Callable[..., Any]) -> Any:
+def _evaluated(annotation: object, call: Callable[..., Any]) -> Any:
     """What an annotation written as text stands for; the text itself where it names a type of the language."""
     plain = inspect.unwrap(call)
     scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
@@ -192,29 +194,29 @@ def _evaluated(annotation: Any, call: Callable[..., Any]) -> Any:
     return annotation
 
 
-def type_of(given: Any, where: str, declared: bool = False) -> str:
+def type_of(annotation: object, where: str, declared: bool = False) -> str:
     """The type of the language that an annotation or a declaration stands for; any, where only Python knows it.
 
     The float of an annotation is a number, since an integer may stand for it; a declared one is a float.
     """
-    if isinstance(given, str):
-        if given not in TYPES:
-            guess = nearest(given, TYPES)
+    if isinstance(annotation, str):
+        if annotation not in TYPES:
+            guess = nearest(annotation, TYPES)
             meant = f"did you mean `{guess}`? " if guess else ""
-            raise RunError(f"`{given}` is not a type, in {where}", hint=f"{meant}the types are {', '.join(TYPES)}")
-        return "number" if given == "float" and not declared else given
-    kinds = {"float" if declared and t is float else _python_type(t) for t in _options(given)}
-    if declared and kinds == {"any"} and given is not Any:
-        raise RunError(f"{given!r} is not a type, in {where}", hint=f"the types are {', '.join(TYPES)}")
+            raise RunError(f"`{annotation}` is not a type, in {where}", hint=f"{meant}the types are {', '.join(TYPES)}")
+        return "number" if annotation == "float" and not declared else annotation
+    kinds = {"float" if declared and t is float else _python_type(t) for t in _options(annotation)}
+    if declared and kinds == {"any"} and annotation is not Any:
+        raise RunError(f"{annotation!r} is not a type, in {where}", hint=f"the types are {', '.join(TYPES)}")
     return kinds.pop() if len(kinds) == 1 else "number" if kinds <= {"int", "float", "number"} and kinds else "any"
 
 
-def _python_type(annotation: Any) -> str:
+def _python_type(annotation: object) -> str:
     plain = get_origin(annotation) or annotation
     return next((name for python, name in _PYTHON.items() if python is plain), "any")
 
 
-def _options(annotation: Any) -> tuple[Any, ...]:
+def _options(annotation: object) -> tuple[Any, ...]:
     """The types of a union but for None, which every type allows."""
     if get_origin(annotation) in (Union, UnionType):
         return tuple(t for t in get_args(annotation) if t is not NoneType)
@@ -224,17 +226,17 @@ def _options(annotation: Any) -> tuple[Any, ...]:
 # Times
 
 
-def _opening(call: Callable[..., Any], declared: Sequence[Any], opened: Callable[[Any], Any]) -> Callable[..., Any]:
+def _opening(call: Callable[..., Any], declared: Sequence[object], opened: Callable[[Any], Any]) -> Callable[..., Any]:
     """A function that is given datetime and timedelta of Python where it asks for them."""
-    asks = [any(t is datetime or t is timedelta for t in _options(given)) for given in declared]
+    asks = [any(t is datetime or t is timedelta for t in _options(each)) for each in declared]
     if not any(asks):
         return call
 
     @wraps(call)
-    def given(*args: Any) -> Any:
+    def with_python_times(*args: object) -> Any:
         return call(*(opened(a) if asks[min(i, len(asks) - 1)] else a for i, a in enumerate(args)))
 
-    return given
+    return with_python_times
 
 
 def _opened(value: Any) -> Any:

@@ -42,7 +42,7 @@ def extract(text: str, pattern: str, group: int) -> str | None:
     import pyarrow.compute as pc
 
     try:
-        groups = pc.extract_regex(pa.scalar(text, pa.string()), _naming(pattern, group)).as_py()
+        groups = pc.extract_regex(pa.scalar(text, pa.string()), naming(pattern, group)).as_py()
     except pa.ArrowInvalid as error:
         raise _wrong(pattern, error) from None
     return None if groups is None else str(groups[_GROUP])
@@ -61,7 +61,7 @@ _PIECES = re.compile(
 
 
 @lru_cache(maxsize=1024)
-def _naming(pattern: str, group: int) -> str:
+def naming(pattern: str, group: int) -> str:
     """The expression anchored at the start of the text, with one group that has a name and no others.
 
     Arrow extracts named groups only. RE2 has no back references, so other groups may lose their numbers.

@@ -105,8 +105,8 @@ def holds(bounds: Iterable[Bound], left: tuple[int, int], right: tuple[int, int]
     >>> holds(ALLEN["before"], (1, 2), (3, 4))
     True
     """
-    at = {"a": left[0], "b": left[1], "c": right[0], "d": right[1]}
-    return all(_within(at[b.x] - at[b.y], b.limit) for b in bounds)
+    times = {"a": left[0], "b": left[1], "c": right[0], "d": right[1]}
+    return all(_within(times[b.x] - times[b.y], b.limit) for b in bounds)
 
 
 def _within(difference: int, limit: Limit) -> bool:
@@ -165,8 +165,8 @@ class Bounds(Generic[P]):
         if self.tick is not None and limit.strict:
             limit = Limit((limit.value - 1) // self.tick * self.tick)
         pair = (self._point(x), self._point(y))
-        known = self._direct.get(pair)
-        if known is None or _number(limit) < known[0]:
+        earlier = self._direct.get(pair)
+        if earlier is None or _number(limit) < earlier[0]:
             self._direct[pair] = (_number(limit), reason)
             if self._closed:
                 self._closed[pair[0]][pair[1]] = min(self._closed[pair[0]][pair[1]], _number(limit))

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from augury.algebra.clock_windows import Windows
 from augury.algebra.kinds import of_kind
-from augury.algebra.nodes import Collect, Every, Label, Rule, bound_vars, condition_labels, condition_vars, walk
+from augury.algebra.nodes import (
+    Collect,
+    Every,
+    Label,
+    Node,
+    Relative,
+    Rule,
+    bound_vars,
+    condition_labels,
+    condition_vars,
+    conditions,
+    walk,
+)
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Expr, labels, variables
 from augury.core.bounds import MAX_TIME, MIN_TIME
@@ -22,9 +34,13 @@ def later_variables(rule: Rule, number: int) -> set[str]:
     result |= rule.per
     for collect in rule.collects[number + 1 :]:
         result |= collected_variables(collect)
-    own = bound_vars(rule.collects[number].pattern) - bound_vars(rule.body)
+    new_variables = bound_vars(rule.collects[number].pattern) - bound_vars(rule.body)
     earlier = {v for collect in rule.collects[:number] for v in collect.by}
-    return result - (own - set(rule.collects[number].by) - earlier) - {t.name for t in rule.collects[number].totals}
+    return (
+        result
+        - (new_variables - set(rule.collects[number].by) - earlier)
+        - {t.name for t in rule.collects[number].totals}
+    )
 
 
 def collected_variables(collect: Collect) -> set[str]:
@@ -52,9 +68,17 @@ def just_windows(rule: Rule) -> Windows | None:
     return body.input.windows if first.window == body.label and not first.none else None
 
 
+def clock_labels(body: Node) -> set[str]:
+    """The labels of windows by the clock, and of those before them."""
+    named = [node for node in walk(body) if isinstance(node, Label) and not node.interval]
+    found = {node.label for node in named if any(isinstance(part, Every) for part in walk(node.input))}
+    return found | {c.label for node in walk(body) for c in conditions(node) if isinstance(c, Relative) and c.windows}
+
+
 def makes_windows(rule: Rule) -> bool:
     """Whether a rule has windows by the clock that are there with or without anything in them."""
-    return just_windows(rule) is None and bool(of_kind(walk(rule.body), Every))
+    windows_count = just_windows(rule) is None or rule.collects[0].clips  # a fact may hold before all events
+    return windows_count and bool(of_kind(walk(rule.body), Every))
 
 
 def uses_place(rule: Rule, expr: Expr) -> bool:

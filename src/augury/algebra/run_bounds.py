@@ -48,13 +48,13 @@ def start_bounds(run: Run, source: int, target: int, tick: int) -> tuple[StartBo
         timing.close()
     except Contradiction:  # nothing ever follows
         return (StartBound(source, "e", 0),)
-    found: list[StartBound] = []
+    bounds: list[StartBound] = []
     for name, number in names.items():
         for which in ("s", "e"):
             limit = timing.table.limit((new, "s"), (name, which))
             if limit is not None:
-                found.append(StartBound(number, "s" if which == "s" else "e", limit.value - limit.strict))
-    return tuple(found)
+                bounds.append(StartBound(number, "s" if which == "s" else "e", limit.value - limit.strict))
+    return tuple(bounds)
 
 
 def is_bounded(run: Run, source: int, target: int, tick: int) -> bool:

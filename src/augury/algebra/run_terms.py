@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from augury.algebra.kinds import inner_absences, positive_atoms
 from augury.algebra.nodes import (
+    Compare,
     Condition,
     NoneInside,
     Run,
@@ -18,8 +19,9 @@ from augury.algebra.nodes import (
     scans,
 )
 from augury.algebra.ready import binds, is_ready
-from augury.algebra.terms import Aggregate, Prev, Var, Wild, variables
+from augury.algebra.terms import Aggregate, Const, Prev, Var, Wild, variables
 from augury.algebra.terms import walk as walk_terms
+from augury.algebra.window_lengths import FLIPPED
 
 
 def asked_of(condition: Condition) -> list[Prev | Aggregate]:
@@ -61,15 +63,60 @@ def in_turn(where: tuple[Condition, ...], run: Run, bound: set[str]) -> list[Con
     A result is bound once the variables in it are: `nth(V, N) > 3` comes after `N = count(V)`.
     """
     left, order = [c for c in where if not isinstance(c, NoneInside)], list[Condition]()
-    known = bound - {result.name for result in run.results}
+    every = {result.name for result in run.results}
+    known = bound - every
     while left:
         results = {r.name for r in run.results if outer_variables(r, run) <= known}
-        ready = (c for c in left if is_ready(c, known | results))
+        # An equation cannot give a result its value: `M = last(V + D)` waits for D where M is known.
+        ready = (c for c in left if is_ready(c, known | results) and not condition_vars(c) & (every - results))
         chosen = next(ready, None) or next(iter(positive_atoms(left)), left[0])
         left.remove(chosen)
         order.append(chosen)
         known |= binds(chosen, known | results)
     return order + inner_absences(where)
+
+
+def with_counts_in_quantifiers(run: Run) -> Run:
+    """The same run, where a condition on how often a part repeats is part of its quantifier.
+
+    `(c: click(U))+ WHERE count(c) >= 3`    →    `(c: click(U)){3,}`
+    """
+    counts = {r.name: r.part for r in run.results if r.aggregate.function == "count" and not r.aggregate.args}
+    parts = list(run.parts)
+    for number, part in enumerate(run.parts):
+        for condition in part.after:
+            bounds = _count_bounds(condition, {name for name, of in counts.items() if of == number})
+            least, most = parts[number].least, parts[number].most
+            if bounds is not None and part.repeats:
+                least = max(least, bounds[0])
+                most = min((m for m in (most, bounds[1]) if m is not None), default=None)
+                # A part that comes once at most is no repetition: its variables would have another meaning.
+                if most is None or most >= max(least, 2):
+                    after = tuple(c for c in parts[number].after if c is not condition)
+                    parts[number] = replace(parts[number], least=least, most=most, after=after)
+    return replace(run, parts=tuple(parts))
+
+
+def _count_bounds(condition: Condition, names: set[str]) -> tuple[int, int | None] | None:
+    """The least and the greatest number that a comparison of a count with a constant allows."""
+    if not isinstance(condition, Compare) or condition.op not in FLIPPED:
+        return None
+    op: str = condition.op
+    left, right = condition.left, condition.right
+    if isinstance(left, Const):
+        op, left, right = FLIPPED[op], right, left
+    if not (isinstance(left, Var) and left.name in names and isinstance(right, Const)):
+        return None
+    if type(number := right.value) is not int:
+        return None
+    bounds = {
+        ">=": (number, None),
+        ">": (number + 1, None),
+        "<=": (0, number),
+        "<": (0, number - 1),
+        "=": (number, number),
+    }
+    return bounds[op]
 
 
 def bound_at_the_end(run: Run) -> set[str]:

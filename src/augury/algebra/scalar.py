@@ -65,16 +65,11 @@ class Function:
         low, high = len(self.types) - self.optional, len(self.types)
         return f"{low} or more" if self.variadic else str(low) if low == high else f"{low} to {high}"
 
-    @property
-    def columns(self) -> Callable[..., Array] | None:
-        """What computes many rows at once, where that is allowed."""
-        return None if not self.pure else self.call if self.vectorised else self.vector
-
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.call(*args)
 
 
-def from_python(value: Any) -> Value:
+def from_python(value: object) -> Value:
     """What a function from Python gave, a NumPy scalar among others, as a value."""
     return from_json(value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value)
 
@@ -294,7 +289,7 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 # What the forms in Spark are made of
 
-_SPACE = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+SPACE = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _US_DAY, _US_HOUR, _US_MINUTE, _US_SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
 
 
@@ -347,7 +342,7 @@ _ROWS = (
     Function("length", (_S,), "int", lambda s: len(_text(s)), "number of characters", spark="length"),
     Function("upper", (_S,), _S, lambda s: _text(s).upper(), "in capitals", spark=_ascii("upper")),
     Function("lower", (_S,), _S, lambda s: _text(s).lower(), "in small letters", spark=_ascii("lower")),
-    Function("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends", spark=f"btrim({{0}}, {_SPACE!r})"),
+    Function("trim", (_S,), _S, lambda s: _text(s).strip(), "without space at the ends", spark=f"btrim({{0}}, {SPACE!r})"),
     Function("concat", (_ANY,), _S, lambda *v: "".join(str(_to_string(x)) for x in v), "joined as text", variadic=True, spark="concat"),
     Function("substring", (_S, "int", "int"), _S, _substring, "from a position, counted from 1, and a length", optional=1, spark=f"substring({{0}}, {_at_least(1, '{1}')}, {_at_least(0, '{2}')})"),
     Function("replace", (_S, _S, _S), _S, lambda s, a, b: _text(s).replace(_text(a), _text(b)), "each a replaced by b", spark="replace({0}, nullif({1}, ''), {2})"),
@@ -426,7 +421,7 @@ def column_of(values: Sequence[Value]) -> Array:
     return np.array(values) if kinds <= {int, float} or kinds == {bool} else array_of_objects(values)
 
 
-def array_of_objects(values: Sequence[Any]) -> Array:
+def array_of_objects(values: Sequence[object]) -> Array:
     import numpy as np
 
     array = np.empty(len(values), object)

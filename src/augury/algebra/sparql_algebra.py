@@ -319,7 +319,7 @@ def asked_for(pattern: Pattern) -> frozenset[str]:
 
 
 def parts(pattern: Pattern) -> tuple[Pattern, ...]:
-    """The patterns right inside a pattern, those of EXISTS aside."""
+    """The patterns directly inside a pattern, without those of EXISTS."""
     match pattern:
         case Basic() | InlineValues():
             return ()
@@ -332,7 +332,7 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
 
 
 def mapped(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
-    """A pattern with others in place of those right inside it, those of EXISTS aside."""
+    """A pattern with others in place of those directly inside it, without those of EXISTS."""
     match pattern:
         case Basic() | InlineValues():
             return pattern
@@ -345,7 +345,7 @@ def mapped(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
 
 
 def all_patterns(pattern: Pattern) -> Iterator[Pattern]:
-    """A pattern and all that is inside it, those of EXISTS aside."""
+    """A pattern and all patterns inside it, without those of EXISTS."""
     yield pattern
     for part in parts(pattern):
         yield from all_patterns(part)
@@ -484,9 +484,9 @@ def split_outer(pattern: Pattern, earlier: frozenset[str]) -> tuple[Pattern, tup
     if not isinstance(pattern, Filter):
         return pattern, ()
     inner, outer = split_outer(pattern.pattern, earlier)
-    own = may_bind(inner)
+    bound = may_bind(inner)
     here, there = list[Expression](), list[Expression]()
     for conjunct in conjuncts(pattern.condition):
-        (there if (mentioned(conjunct) & earlier) - own else here).append(conjunct)
+        (there if (mentioned(conjunct) & earlier) - bound else here).append(conjunct)
     condition = conjunction(here)
     return (inner if condition is None else replace(pattern, pattern=inner, condition=condition)), (*outer, *there)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, reduce
 from threading import Lock
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 from augury.algebra import sparql_algebra as p
 from augury.algebra.sparql_algebra import Expression, Pattern, RdfTerm, Variable
@@ -20,9 +21,7 @@ from augury.core.model import Iri
 
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4}(?:[0-9a-f]{4})?)", re.IGNORECASE)
 _SKIPPED = re.compile(r"""<[^<>"{}|^`\\\s]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*""")
-REFUSED = dict.fromkeys(
-    ("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must be the same whenever it is worked out"
-)
+REFUSED = dict.fromkeys(("NOW", "RAND", "UUID", "STRUUID", "BNODE"), "an answer must not depend on when it is computed")
 CASTS = {p.XSD + name for name in ("string", "boolean", "double", "float", "decimal", "integer", "dateTime")}
 _LOCK = Lock()  # rdflib's parser keeps state while it reads
 
@@ -47,14 +46,25 @@ class NoFunction(PatternError):
         self.iri = iri
 
 
-def sparql() -> Any:
-    """What rdflib has for SPARQL."""
+class RdflibNode(Protocol):
+    """A node of rdflib's algebra: a dictionary with a name, whose entries are attributes as well."""
+
+    name: str
+
+    def __getattr__(self, key: str, /) -> Any: ...
+    def __getitem__(self, key: str, /) -> object: ...
+    def __contains__(self, key: object, /) -> bool: ...
+
+
+def sparql() -> ModuleType:
+    """rdflib's package for SPARQL, with its parser and its algebra."""
     try:
         import rdflib.plugins.sparql.algebra
         import rdflib.plugins.sparql.parser
     except ImportError:
         raise RunError("SPARQL is read with rdflib, which is not installed", "pip install 'augury[rdf]'") from None
-    return rdflib.plugins.sparql
+    package: ModuleType = rdflib.plugins.sparql
+    return package
 
 
 @contextmanager
@@ -71,12 +81,13 @@ def as_written() -> Iterator[None]:
         rdflib.NORMALIZE_LITERALS = before
 
 
-def algebra_of(query: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Any:
+def algebra_of(query: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> RdflibNode:
     """The algebra of rdflib for a query."""
     result = sparql()
     with _LOCK, as_written():
         tree = result.parser.parseQuery(query)
-        return result.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
+        algebra: RdflibNode = result.algebra.translateQuery(tree, base=base, initNs=dict(prefixes)).algebra
+        return algebra
 
 
 def read_pattern(text: str, prefixes: Mapping[str, str] = {}, base: str | None = None) -> Pattern:
@@ -109,7 +120,7 @@ class _SparqlReading:
         query = self._read("SELECT * WHERE { BIND(", "\nAS ?it) }")
         return self._expression(query.p.p.expr)
 
-    def _read(self, before: str, after: str) -> Any:
+    def _read(self, before: str, after: str) -> RdflibNode:
         """The algebra of a query that has the text inside."""
         try:
             return algebra_of(before + self.text + after, self.prefixes, self.base)
@@ -122,18 +133,18 @@ class _SparqlReading:
                 raise self._malformed(error.loc - len(before)) from None
             raise self._refused(str(error)) from None
 
-    def _malformed(self, at: int) -> PatternError:
-        at = _offset_before_escapes(self.text, at)
-        word = re.match(r"[\w:?$]+|\S", self.text[at:])
+    def _malformed(self, offset: int) -> PatternError:
+        offset = _offset_before_escapes(self.text, offset)
+        word = re.match(r"[\w:?$]+|\S", self.text[offset:])
         result = f"`{word[0]}`" if word else "the end"
-        return SparqlSyntaxError(f"is no SPARQL from {result} on", at)
+        return SparqlSyntaxError(f"is not SPARQL from {result} on", offset)
 
     def _refused(self, message: str) -> PatternError:
         unknown = re.match(r"Unknown namespace prefix ?: ?(.*)", message)
         if unknown is None:
-            return PatternError(f"is no SPARQL: {message}", 0)
+            return PatternError(f"is not SPARQL: {message}", 0)
         name = unknown[1].strip()
-        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        bare = _SKIPPED.sub(lambda skipped: " " * len(skipped[0]), self.text)
         position = re.search(rf"(?<![\w.-]){re.escape(name)}:", bare)
         close = nearest(name, list(self.prefixes))
         return PatternError(
@@ -144,7 +155,7 @@ class _SparqlReading:
 
     # Patterns
 
-    def _pattern(self, node: Any) -> Pattern:
+    def _pattern(self, node: RdflibNode) -> Pattern:
         name = node.name
         match name:
             case "BGP":
@@ -184,31 +195,31 @@ class _SparqlReading:
 
     def _at(self, message: str, word: str) -> PatternError:
         """An error at the place where a word stands."""
-        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        bare = _SKIPPED.sub(lambda skipped: " " * len(skipped[0]), self.text)
         position = re.search(rf"\b({word})\b", bare, re.IGNORECASE)
         return PatternError(message, position.start() if position else 0)
 
-    def _extend(self, node: Any) -> Pattern:
+    def _extend(self, node: RdflibNode) -> Pattern:
         inner, name = self._pattern(node.p), str(node.var)
         if name in p.may_bind(inner):
             raise self._at(f"?{name} is bound already, BIND cannot bind it again", rf"AS\s+[?$]{name}")
         return p.Extend(inner, name, self._expression(node.expr))
 
-    def _values(self, rows: list[dict[Any, Any]]) -> Pattern:
+    def _values(self, rows: list[dict[object, object]]) -> Pattern:
         names = list(dict.fromkeys(str(v) for row in rows for v in row))
         if not rows:  # rdflib does not say which variables there were
             return p.InlineValues((), ())
         result = [{str(v): None if term == "UNDEF" else self._term(term) for v, term in row.items()} for row in rows]
         return p.InlineValues(tuple(names), tuple(tuple(row.get(name) for name in names) for row in result))
 
-    def _triple(self, triple: tuple[Any, Any, Any]) -> p.TriplePattern:
+    def _triple(self, triple: tuple[object, object, object]) -> p.TriplePattern:
         from rdflib.term import Variable as Named
 
         subject, predicate, object = triple
         path = Variable(str(predicate)) if isinstance(predicate, Named) else self._path(predicate)
         return p.TriplePattern(self._node(subject), path, self._node(object))
 
-    def _node(self, node: Any) -> RdfTerm | Variable:
+    def _node(self, node: object) -> RdfTerm | Variable:
         from rdflib.term import BNode
         from rdflib.term import Variable as Named
 
@@ -218,12 +229,12 @@ class _SparqlReading:
             return self.blanks.setdefault(str(node), Variable(f"{p.HIDDEN}{len(self.blanks)}"))
         return self._term(node)
 
-    def _name(self, node: Any) -> Iri | Variable:
+    def _name(self, node: object) -> Iri | Variable:
         result = self._node(node)
         assert isinstance(result, Iri | Variable), "the grammar has IRIs and variables here"
         return result
 
-    def _term(self, node: Any) -> RdfTerm:
+    def _term(self, node: object) -> RdfTerm:
         from rdflib.term import Literal, URIRef
 
         if isinstance(node, URIRef):
@@ -234,7 +245,7 @@ class _SparqlReading:
             return p.Literal(str(node), str(node.datatype) if node.datatype else p.STRING)
         raise PatternError(f"{node!r} is no term", 0)
 
-    def _path(self, node: Any) -> p.Path:
+    def _path(self, node: object) -> p.Path:
         from rdflib import paths
 
         match node:
@@ -257,18 +268,18 @@ class _SparqlReading:
         return result
 
     def _at_mark(self, message: str, mark: str) -> PatternError:
-        bare = _SKIPPED.sub(lambda found: " " * len(found[0]), self.text)
+        bare = _SKIPPED.sub(lambda skipped: " " * len(skipped[0]), self.text)
         return PatternError(message, max(bare.find(mark), 0), "write !(^a|b) as (!b|^(!a))")
 
     # Expressions
 
-    def _expression(self, node: Any) -> Expression:
+    def _expression(self, node: object) -> Expression:
         from rdflib.plugins.sparql.parserutils import CompValue
 
         if not isinstance(node, CompValue):
             result = self._node(node)
             return result if isinstance(result, Variable) else p.Constant(result)
-        read: Callable[[Any], Expression] | None = {
+        read: Callable[[RdflibNode], Expression] | None = {
             "ConditionalAndExpression": self._conditional("&&"),
             "ConditionalOrExpression": self._conditional("||"),
             "RelationalExpression": self._relational,
@@ -287,44 +298,44 @@ class _SparqlReading:
             raise self._at("aggregates are not supported in a graph pattern", node.name.removeprefix("Aggregate_"))
         return self._function(node.name.removeprefix("Builtin_"), node)
 
-    def _conditional(self, operator: str) -> Callable[[Any], Expression]:
-        def read(node: Any) -> Expression:
+    def _conditional(self, operator: str) -> Callable[[RdflibNode], Expression]:
+        def read(node: RdflibNode) -> Expression:
             args = [self._expression(node.expr), *(self._expression(item) for item in node.other or ())]
             return reduce(lambda a, b: p.SparqlCall(operator, (a, b)), args)
 
         return read
 
-    def _relational(self, node: Any) -> Expression:
+    def _relational(self, node: RdflibNode) -> Expression:
         left = self._expression(node.expr)
         if node.op in ("IN", "NOT IN"):
             listed = () if _is_nil(node.other) else tuple(self._expression(item) for item in node.other)
             return p.SparqlCall(node.op, (left, *listed))
         return p.SparqlCall(node.op, (left, self._expression(node.other)))
 
-    def _arithmetic(self, node: Any) -> Expression:
+    def _arithmetic(self, node: RdflibNode) -> Expression:
         result = self._expression(node.expr)
         for operator, other in zip(node.op, node.other, strict=True):
             result = p.SparqlCall(operator, (result, self._expression(other)))
         return result
 
-    def _cast(self, node: Any) -> Expression:
-        name, given = str(node.iri), list(node.expr or ())
+    def _cast(self, node: RdflibNode) -> Expression:
+        name, args = str(node.iri), list(node.expr or ())
         if name not in CASTS:
             raise NoFunction(name, self._at("", r"\w*:\w*\s*\(").offset)
-        if len(given) != 1:
-            raise self._at(f"{name} does not take {len(given)} arguments", re.escape(name))
-        return p.SparqlCall(name, (self._expression(given[0]),))
+        if len(args) != 1:
+            raise self._at(f"{name} does not take {len(args)} arguments", re.escape(name))
+        return p.SparqlCall(name, (self._expression(args[0]),))
 
-    def _function(self, name: str, node: Any) -> Expression:
+    def _function(self, name: str, node: RdflibNode) -> Expression:
         """A function by its name; its arguments are those keys of the node that have one."""
         name = {"URI": "IRI", "isURI": "isIRI"}.get(name, name)
         if name in REFUSED:
             raise self._at(f"{name} is not supported: {REFUSED[name]}", name)
         if name in ("CONCAT", "COALESCE"):
-            given = [] if _is_nil(node.arg) else list(node.arg)
+            operands = [] if _is_nil(node.arg) else list(node.arg)
         else:
-            given = [node[key] for key in _ARGUMENTS if key in node]
-        args = tuple(map(self._expression, given))
+            operands = [node[key] for key in _ARGUMENTS if key in node]
+        args = tuple(map(self._expression, operands))
         if name == "IRI" and self.base is not None:
             args = (*args, p.Constant(Iri(self.base)))
         return p.SparqlCall(name, args)
@@ -333,16 +344,16 @@ class _SparqlReading:
 _ARGUMENTS = ("arg", "arg1", "arg2", "arg3", "text", "start", "length", "pattern", "replacement", "flags")
 
 
-def _is_nil(node: Any) -> bool:
+def _is_nil(node: object) -> bool:
     return node is None or isinstance(node, str)
 
 
 def _offset_before_escapes(text: str, offset: int) -> int:
     """rdflib writes out `\\u00e9` before it reads: where a character of that stands in the text."""
-    for found in _ESCAPE.finditer(text):
-        if found.start() >= offset:
+    for escape in _ESCAPE.finditer(text):
+        if escape.start() >= offset:
             break
-        offset += len(found[0]) - len(chr(int(found[1], 16)))
+        offset += len(escape[0]) - len(chr(int(escape[1], 16)))
     return max(0, min(offset, len(text)))
 
 

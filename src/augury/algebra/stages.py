@@ -236,7 +236,7 @@ class _Builder:
     def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
         gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
         read = {t for rule in self.rules for t in rule_reads(rule)} | set(gives)
-        read |= {INPUT} if any(map(makes_windows, self.rules)) else set()
+        read |= {INPUT} if any(makes_windows(rule) or rule.held for rule in self.rules) else set()
         if self.how == "key":
             broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
             keys = {
@@ -292,6 +292,8 @@ def _ways(rules: tuple[n.Rule, ...], number: int, keys: _Keys, heads: _Keys) -> 
 def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
     """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
     nodes = list(rule.nodes)
+    if rule.held:
+        return  # each bucket would have the intervals of all facts
     if makes_windows(rule):
         return  # the first event of all opens them, and the last one ends them
     if any(map(_chooses_instants, nodes)):
@@ -315,6 +317,8 @@ def _chooses_instants(node: n.Node) -> bool:
 
 
 def _reason(rule: n.Rule) -> str:
+    if rule.held:
+        return f"the rule `{rule.label}` ranges over the times of facts"
     if makes_windows(rule):
         return f"the windows of rule `{rule.label}` are there with or without events"
     if any(isinstance(node, n.Run) and not node.key for node in rule.nodes):
@@ -333,7 +337,7 @@ def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predi
     if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
         return False
     for rule in rules:
-        if any(collect.last is not None for collect in rule.collects) or makes_windows(rule):
+        if any(collect.last is not None for collect in rule.collects) or makes_windows(rule) or rule.held:
             return False
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
@@ -383,37 +387,26 @@ def _sliced_rule(rule: n.Rule) -> n.Rule:
 
 
 def _sliced(node: n.Node) -> n.Node:
-    below = n.mapped(node, _sliced)
+    below = n.mapped_all(node, _sliced)
     match below:
         case n.Scan():
             return replace(below, args=(*below.args, Var(SLICE)))
-        case n.Select():
-            return replace(below, where=tuple(_sliced_where(c) for c in below.where))
-        case n.Join():
-            absent = None if below.absent is None else _sliced(below.absent)
-            return replace(below, absent=absent, where=tuple(_sliced_where(c) for c in below.where))
         case n.Run():
             among = tuple(replace(scan, args=(*scan.args, Var(SLICE))) for scan in below.among)
-            where = tuple(_sliced_where(c) for c in below.where)
-            return replace(below, key=(*below.key, SLICE), among=among, where=where)
+            return replace(below, key=(*below.key, SLICE), among=among)
         case (
             n.Either()
             | n.Every()
             | n.Graph()
             | n.Instant()
+            | n.Join()
             | n.Label()
             | n.Repeat()
+            | n.Select()
             | n.SessionWindow()
             | n.Unfold()
             | n.Within()
         ):
-            pass
+            return below
         case _:
             assert_never(below)
-    return below
-
-
-def _sliced_where(condition: n.Condition) -> n.Condition:
-    if isinstance(condition, n.NoneInside):
-        return replace(condition, pattern=_sliced(condition.pattern))
-    return condition

@@ -11,7 +11,7 @@ from augury.algebra.kinds import atoms_in
 from augury.algebra.plan import Plan, Predicate, once_a_plan, static_calls
 from augury.core.errors import Span
 
-Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was"]
+Kind = Literal["positive", "between", "negation", "grouping", "temporal", "facts", "was", "holding"]
 _Vertex = TypeVar("_Vertex", Predicate, int)
 
 
@@ -20,7 +20,7 @@ class Edge:
     """A head depends on a type that its rule reads. `between` is NOT, which looks strictly inside.
 
     `facts` are those that other rules make of events and that a condition of this one asks for; `was`, as they were just
-    before, so that they rest on what has ended before.
+    before, so that they rest on what has ended before; `holding` those over whose intervals it ranges.
     """
 
     head: Predicate
@@ -95,10 +95,11 @@ def fact_edges(plan: Plan) -> list[Edge]:
     for rule in plan.rules:
         asked = static_calls(Plan((rule,)), was=False)
         before = static_calls(Plan((rule,)), was=True)
-        for call, kind in [(c, "facts") for c in sorted(asked)] + [(c, "was") for c in sorted(before)]:
+        calls: list[tuple[Predicate, Kind]] = [(c, "facts") for c in sorted(asked)]
+        for call, kind in [*calls, *((c, "was") for c in sorted(before)), *((c, "holding") for c in sorted(rule.held))]:
             for predicate in sorted(below(call, reads) & plan.made.keys()):
                 types = [t for t in plan.made[predicate] if t in plan.derived]
-                found += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]  # type: ignore[arg-type]
+                found += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]
     return found
 
 
@@ -245,11 +246,6 @@ def calls(condition: n.Condition) -> list[tuple[Predicate, bool]]:
 def static_calls_of(condition: n.Condition) -> set[Predicate]:
     """The static predicates that a condition asks for."""
     return {predicate for predicate, _ in calls(condition)}
-
-
-def asks_before(condition: n.Condition) -> bool:
-    """Whether a condition asks how facts were just before."""
-    return any(part.was for part in atoms_in(condition))
 
 
 def recursive_parts(node: n.Node, inside: Iterable[Predicate]) -> bool:

@@ -20,7 +20,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Wild:
-    """`_`: anything, each time anew."""
+    """`_`: any value, another one at each occurrence."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 

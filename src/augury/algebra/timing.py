@@ -112,9 +112,11 @@ class Timing:
         match node:
             case n.Scan():
                 name = self._new(node.type)
-                longest = None if self.lengths is None else self.lengths.get(node.predicate, 0)
+                lengths = self.lengths if node.held is None else None  # a fact may hold for any time
+                longest = None if lengths is None else lengths.get(node.predicate, 0)
                 if longest is not None:
-                    self._at_most(name, "e", name, "s", Limit(longest))
+                    text = f"the length of `{node.type}`, {show_duration(longest)} at most"
+                    self._at_most(name, "e", name, "s", Limit(longest), Reason(text, node.span))
                 return name
             case n.Instant():
                 name = self._new("point")

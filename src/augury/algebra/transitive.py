@@ -34,12 +34,12 @@ def closure_of(predicate: Predicate, clauses: Sequence[Clause]) -> str | None:
     return edge.name if _steps(step, {edge.name, predicate[0]}, predicate[0]) else None
 
 
-def _steps(clause: Clause, names: set[str], own: str) -> bool:
+def _steps(clause: Clause, names: set[str], closure: str) -> bool:
     """Whether a clause goes from its first argument to its second over one variable between."""
     ends = _variables(clause.args)
     calls = [c for c in positive_atoms(clause.body) if c.name in names and len(c.args) == 2]
     ways = [_variables(c.args) for c in calls]
-    if len(calls) != 2 or ends is None or ends[0] == ends[1] or not any(c.name == own for c in calls):
+    if len(calls) != 2 or ends is None or ends[0] == ends[1] or not any(c.name == closure for c in calls):
         return False
     for first, second in (ways, ways[::-1]):
         if first is not None and second is not None and first[0] == ends[0] and second[1] == ends[1]:
@@ -55,8 +55,8 @@ def _variables(args: Sequence[object]) -> tuple[str, ...] | None:
 def transitive(clauses: Mapping[Predicate, Sequence[Clause]]) -> dict[Predicate, Predicate]:
     """For each predicate that is a transitive closure, of which one."""
     result: dict[Predicate, Predicate] = {}
-    for predicate, own in clauses.items():
-        edge = closure_of(predicate, own)
+    for predicate, own_clauses in clauses.items():
+        edge = closure_of(predicate, own_clauses)
         if edge is not None:
             result[predicate] = (edge, 2)
     return result

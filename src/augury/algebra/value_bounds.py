@@ -65,6 +65,67 @@ def conflict(comparisons: Iterable[Compare]) -> tuple[Compare, ...]:
     return ()
 
 
+class ValueBound(NamedTuple):
+    """A constant that a value is at most, or at least, and the comparison that says so last."""
+
+    constant: Const
+    strict: bool
+    reason: Compare | None
+
+    def compared(self, side: Expr, upper: bool) -> Compare:
+        """The bound as a comparison of another side."""
+        span = self.constant.span if self.reason is None else self.reason.span
+        first, second = (side, self.constant) if upper else (self.constant, side)
+        return Compare("<" if self.strict else "<=", first, second, span)
+
+
+def tightest(side: Expr, comparisons: Iterable[Compare], upper: bool) -> ValueBound | None:
+    """The least constant that is above a value where comparisons hold, or with `upper` false the greatest below it.
+
+    X < Y, Y <= 3   →   X < 3
+    """
+    if _is_plain(side):
+        assert isinstance(side, Const)
+        return ValueBound(side, False, None)
+    if not isinstance(side, Var):
+        return None
+    beyond: dict[_Key, list[tuple[Expr, bool, Compare]]] = {}
+    for comparison in filter(is_bound, comparisons):
+        left, right = (comparison.left, comparison.right) if upper else (comparison.right, comparison.left)
+        if comparison.op in ("<", "<=", "="):
+            beyond.setdefault(_value(left), []).append((right, comparison.op == "<", comparison))
+        if comparison.op in (">", ">=", "="):
+            beyond.setdefault(_value(right), []).append((left, comparison.op == ">", comparison))
+    best: ValueBound | None = None
+    ahead: list[tuple[Expr, bool]] = [(side, False)]
+    for here, strictly in ahead:
+        for other, strict, reason in beyond.get(_value(here), ()):
+            step = (other, strictly or strict)
+            if isinstance(other, Const):
+                found = ValueBound(other, step[1], reason)
+                best = found if best is None or _tighter(found, best, upper) else best
+            elif step not in ahead:
+                ahead.append(step)
+    return best
+
+
+def _tighter(one: ValueBound, other: ValueBound, upper: bool) -> bool:
+    mine, its = order_key(one.constant.value), order_key(other.constant.value)
+    if mine == its:
+        return one.strict and not other.strict
+    return (mine < its) == upper
+
+
+def loosest(bounds: Iterable[ValueBound | None], upper: bool) -> ValueBound | None:
+    """The bound of what meets one of several bounds; none where one of them is none."""
+    result: ValueBound | None = None
+    for bound in bounds:
+        if bound is None:
+            return None
+        result = bound if result is None or _tighter(result, bound, upper) else result
+    return result
+
+
 def _value(side: Expr) -> _Key:
     """The name of a variable, or the place of a constant in the order of values: 1 and 1.0 are one value."""
     if isinstance(side, Var):

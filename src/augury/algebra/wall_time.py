@@ -18,7 +18,7 @@ from augury.core.clock import SECOND
 UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 DAY = 86_400 * SECOND
-_SHORT = {"second": SECOND, "minute": 60 * SECOND, "hour": 3600 * SECOND}
+SHORT = {"second": SECOND, "minute": 60 * SECOND, "hour": 3600 * SECOND}
 _EPOCH = datetime(1970, 1, 1)
 _MONDAY = datetime(1969, 12, 29)  # of the epoch's week
 _MICROSECOND = timedelta(microseconds=1)
@@ -75,10 +75,10 @@ def _instant(wall: datetime, zone: str) -> int:
 
 def truncated(us: int, unit: str, zone: str | None = None) -> int:
     """When the second, minute, hour, day, week, month, quarter or year of an instant begins, in a zone."""
-    if unit in _SHORT:
+    if unit in SHORT:
         # The parts of an hour are those of the local clock, which may be half an hour off; an hour lasts an hour.
         offset = (local_time(us, zone) - _EPOCH) // _MICROSECOND - us
-        return (us + offset) // _SHORT[unit] * _SHORT[unit] - offset
+        return (us + offset) // SHORT[unit] * SHORT[unit] - offset
     wall = local_time(us, zone)
     begins = instant(_floor(wall, unit), zone)
     while begins > us:  # clocks have gone back over a beginning, and it has come already
@@ -133,9 +133,14 @@ DIRECTIVES: dict[str, Callable[[datetime, int], str]] = {  # of a wall time, and
 }
 
 
+def directives(text: str) -> list[str]:
+    """The directives of a time format, such as `%Y`."""
+    return re.findall(r"%.?", text, re.DOTALL)
+
+
 def check_time_format(text: str) -> None:
     """Raises where a format has a directive that is not one of `DIRECTIVES`."""
-    for directive in re.findall(r"%.?", text, re.DOTALL):
+    for directive in directives(text):
         if directive not in DIRECTIVES:
             raise ValueError(f"{directive!r} is not a directive of a time format: {' '.join(DIRECTIVES)}")
 

@@ -10,7 +10,7 @@ from augury.algebra.terms import Apply, Const, Expr, Moment
 from augury.core.clock import Clock, Duration, Timestamp, show_duration
 from augury.core.model import Value, show_value
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def time_points(window: Relative, value: Value, end: int, clock: Clock) -> int:
@@ -65,10 +65,10 @@ def bound_of(window: Relative, where: Iterable[Condition], second: int) -> int |
     if window.kind == "until":
         lengths = [Apply("-", (window.length, Moment("end", window.anchor)))]
     for condition in where:
-        if isinstance(condition, Compare) and condition.op in _FLIPPED:
+        if isinstance(condition, Compare) and condition.op in FLIPPED:
             for op, left, right in (
                 (condition.op, condition.left, condition.right),
-                (_FLIPPED[condition.op], condition.right, condition.left),
+                (FLIPPED[condition.op], condition.right, condition.left),
             ):
                 constant = _constant(right, second)
                 if left in lengths and op in ("<", "<=", "=") and constant is not None:

@@ -23,15 +23,24 @@ from augury.core.errors import RunError
     help="What is measured.",
 )
 @click.option("--size", type=click.IntRange(1), help="Events of a stream: 1,000,000 by default, on Spark 2,000,000.")
-@click.option("--repeat", type=click.IntRange(1), default=3, show_default=True, help="Runs, of which the best counts.")
+@click.option(
+    "--repeat", type=click.IntRange(1), default=3, show_default=True, help="The number of runs; the best one counts."
+)
+@click.option("--session", "sessions", is_flag=True, help="Nexmark: also as a session, 1,000 events a push.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
 @click.option("--charts", "charts", metavar="FOLDER", help="Draw charts (SVG).")
 def bench(
-    names: tuple[str, ...], engine: str, size: int | None, repeat: int, json_path: str | None, charts: str | None
+    names: tuple[str, ...],
+    engine: str,
+    size: int | None,
+    repeat: int,
+    sessions: bool,
+    json_path: str | None,
+    charts: str | None,
 ) -> None:
     """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
 
-    NAME is a group, P, R, V, knowledge, clock, graphs, spaseq, files, shapes or extras, or one of them such as P1, R3a, V4 or
+    NAME is a group, P, R, V, knowledge, clock, graphs, spaseq, nexmark, files, shapes or extras, or one of them such as P1, R3a, V4 or
     latency; all of them where none is named. files10 (ten times the events) and files-spark (on Spark, minutes) are run where they are named.
 
     With --engine spark, CPU of all processes beside what Spark needs without Augury: NAME is batch (or patterns of it,
@@ -39,9 +48,10 @@ def bench(
     """
     benchmarks = _checkout()
     if engine == "spark":
-        found = benchmarks("bench.spark")
-        sys.exit(found.run(list(names), size or found.SIZE, json_path, charts, repeat))
-    sys.exit(benchmarks("bench.main").run(list(names), size or 1_000_000, json_path, charts, repeat))
+        on_spark = benchmarks("bench.spark")
+        sys.exit(on_spark.run(list(names), size or on_spark.SIZE, json_path, charts, repeat))
+    run = benchmarks("bench.main").run
+    sys.exit(run(list(names), size or 1_000_000, json_path, charts, repeat, sessions=sessions))
 
 
 def _checkout() -> Callable[[str], Any]:

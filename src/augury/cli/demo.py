@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any
 
 import click
 import orjson
@@ -41,7 +40,7 @@ _PAUSE = 0.5  # seconds between them
 @click.command()
 @click.argument("name", required=False)
 @click.option("--embedded", is_flag=True, help="Run in this process; by default on Spark, where there is Java.")
-@click.option("--stream", is_flag=True, help="Tell the events bit by bit, and show answers as they come.")
+@click.option("--stream", is_flag=True, help="Feed the events in steps, and show answers as they arrive.")
 @click.option("--output", metavar="DIR", help="Where its files go; by default augury-demo/NAME.")
 def demo(name: str | None, embedded: bool, stream: bool, output: str | None) -> None:
     """Run an application that comes with Augury; without NAME, list them."""
@@ -88,19 +87,19 @@ def _run(example: Example, folder: Path, engine: str, events: int) -> None:
     began = time.perf_counter()
     result = None
     if engine == "spark":
-        found, clock = _on_spark(task, example.until)
+        detected, clock = _on_spark(task, example.until)
     else:
         job = Job(task)
         result = Result(task.program, job.evaluate(example.until, engine="embedded"), job.clock)
-        found, clock = result.events, result.clock
+        detected, clock = result.events, result.clock
     where = "on Spark" if engine == "spark" else "in this process"
     took = time.perf_counter() - began
-    click.echo(f"{events:,} events, {counted(len(found), 'detection')}, {where}, in {took:.1f} s.\n")
+    click.echo(f"{events:,} events, {counted(len(detected), 'detection')}, {where}, in {took:.1f} s.\n")
     with (folder / "found.jsonl").open("wb") as file:
-        file.writelines(orjson.dumps(sinks.event_as_json(event, clock)) + b"\n" for event in found)
-    answer = ExampleResult(found, clock, folder)
+        file.writelines(orjson.dumps(sinks.event_as_json(event, clock)) + b"\n" for event in detected)
+    answer = ExampleResult(detected, clock, folder)
     if example.lanes:
-        click.echo(drawing([e for e in found if e.type in example.lanes], clock))
+        click.echo(drawing([e for e in detected if e.type in example.lanes], clock))
     for table in example.tables(answer) if example.tables else tables(answer, task.plan):
         click.echo(show_table(table))
     back: list[Event] = []
@@ -146,7 +145,7 @@ def _draw(example: Example, result: Result, taken_back: Sequence[Event], folder:
 
 
 def _taken_back(example: Example, task: Task, folder: Path) -> tuple[ExampleTable, list[Event]]:
-    """What is said as events are heard, and taken back later: when, and since what was heard; and these answers."""
+    """A table of the answers that are retracted later: when, and which event caused it; and these answers."""
     session = Session(task.program, task.settings, facts=dict(task.facts), rdf=[folder / path for path in example.rdf])
     said: dict[object, str] = {}
     rows: list[tuple[str, ...]] = []
@@ -169,7 +168,7 @@ def _taken_back(example: Example, task: Task, folder: Path) -> tuple[ExampleTabl
     return ExampleTable(title, ("said", "taken back", "since", "answer"), rows), back
 
 
-def _cause(items: Sequence[Mapping[str, Any]]) -> str:
+def _cause(items: Sequence[Mapping[str, object]]) -> str:
     if len(items) > 1:
         return f"{len(items)} more events"
     return f"{items[0]['id']} is revoked" if items[0].get("op") == "revoke" else f"{items[0]['id']} comes late"
@@ -234,13 +233,13 @@ def _short(text: str) -> str:
 # What is shown
 
 
-def tables(found: ExampleResult, plan: Plan) -> Iterator[ExampleTable]:
+def tables(result: ExampleResult, plan: Plan) -> Iterator[ExampleTable]:
     """A table for each output: when, and the arguments under their names."""
     for type in plan.outputs:
-        events = found.of(type)
+        events = result.of(type)
         names = sinks.column_names(plan, type)
         points = all(event.start == event.end for event in events)
-        rows = [(*_times(event, found.clock, points), *map(show_argument, event.args)) for event in events]
+        rows = [(*_times(event, result.clock, points), *map(show_argument, event.args)) for event in events]
         yield ExampleTable(f"{type}: {len(events):,}", ("at", *names) if points else ("from", "to", *names), rows)
 
 
@@ -311,7 +310,7 @@ def _scale(first: int, last: int, width: int, clock: Clock) -> str:
 
 
 def _files(example: Example, folder: Path) -> None:
-    """What was written, and how to go on."""
+    """The files that were written, and the next commands to try."""
     click.echo(f"In {folder}:")
     for path in sorted(folder.iterdir()):
         click.echo(f"  {path.name:<20} {path.stat().st_size:>11,} bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from augury.cli.options import compiled, fact_sources, policy_option, program_options
-from augury.engine.batch import Answer
+from augury.engine.batch import SessionModel
 from augury.explain.plans import FORMATS
 from augury.explain.sessions import explain_session
 from augury.job import Job
@@ -32,12 +32,12 @@ def explain(
     events: tuple[str, ...],
     policy: str | None,
 ) -> None:
-    """Show how a program is read: its plan, keys, horizons and strata; with --events, what each operator costs."""
+    """Show how a program is read and what runs: operators, keys, horizons; with --events, what each operator costs."""
     source = compiled(program, facts, functions, policy)
     if not events:
         show(source.explain(format_))
         return
     files = tuple(SourceFile.parse(text, plan=source.plan) for text in events)
     answer = Job(Task(source, files, tuple(fact_sources(facts)), (), Settings.of(source))).evaluate(engine="embedded")
-    assert isinstance(answer, Answer)
-    show(explain_session(answer.session))
+    assert isinstance(answer, SessionModel)
+    show(explain_session(answer.session, format_))

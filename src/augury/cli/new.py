@@ -18,10 +18,10 @@ def new(folder: str) -> None:
     """Write a small project into FOLDER: a program, events, facts, tests and a notebook, which run at once."""
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise RunError(f"{folder} is there already", hint="name a folder that is not there, or that is empty")
+        raise RunError(f"{folder} exists already", hint="name a new folder, or an empty one")
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for template in sorted(files("augury").joinpath("project").iterdir(), key=lambda one: one.name):
+        for template in sorted(files("augury").joinpath("project").iterdir(), key=lambda path: path.name):
             names = _COPIES.get(template.name, (template.name.removesuffix(".in"),))
             for name in names:
                 (target / name).parent.mkdir(exist_ok=True)

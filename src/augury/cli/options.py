@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, TypeAlias, TypeVar, get_type_hints
 
 import click
 
@@ -24,6 +24,8 @@ from augury.terminal import say, show_diagnostics
 
 files_argument = click.argument("program", nargs=-1, required=True, metavar="FILE...")
 INCLUDE_FROM = "augury.include_from"
+AnyCommand: TypeAlias = Callable[..., object]
+Command = TypeVar("Command", bound=AnyCommand)
 
 
 def _keep_folders(context: click.Context, option: click.Parameter, folders: tuple[str, ...]) -> None:
@@ -36,11 +38,11 @@ include_option = click.option(
     metavar="DIR",
     expose_value=False,
     callback=_keep_folders,
-    help="A folder that programs may include files of, beside their own.",
+    help="A folder from which programs may include files, besides their own.",
 )
 
 
-def program_files(command: Callable[..., Any]) -> Callable[..., Any]:
+def program_files(command: Command) -> Command:
     """The files of a program, and where those that they include may be."""
     return files_argument(include_option(command))
 
@@ -58,29 +60,29 @@ policy_option = click.option(
     "--policy", metavar="POLICY", help="recent, chronological or unrestricted, where the program names none."
 )
 until_option = click.option(
-    "--until", metavar="T", help="Where the clock stands at the end; by default the greatest end of an event."
+    "--until", metavar="T", help="The time of the clock at the end; by default the greatest end of an event."
 )
 as_of_option = click.option("--as-of", metavar="T", help="Answer with what was known by then.")
 
 
-def program_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def program_options(command: Command) -> Command:
     return program_files(facts_option(functions_option(command)))
 
 
 # Options that a command gets as one value
 
 
-def gathered(kind: type, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def gathered(kind: type, name: str) -> Callable[[AnyCommand], AnyCommand]:
     """The options with which all fields of a kind of values are annotated; the command gets one of them under a name."""
     annotated = get_type_hints(kind, include_extras=True)
 
-    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(command: AnyCommand) -> AnyCommand:
         @wraps(command)
-        def gathering(**options: Any) -> Any:
-            own = {field: options.pop(field) for field in annotated}
-            return command(**{name: kind(**own)}, **options)
+        def gathering(**options: object) -> object:
+            values = {field: options.pop(field) for field in annotated}
+            return command(**{name: kind(**values)}, **options)
 
-        result: Callable[..., Any] = gathering
+        result: AnyCommand = gathering
         for field in reversed(annotated.values()):
             result = field.__metadata__[0](result)
         return result
@@ -89,8 +91,8 @@ def gathered(kind: type, name: str) -> Callable[[Callable[..., Any]], Callable[.
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a command is given: a program, events, and how it is to run."""
+class TaskOptions:
+    """The program of a command, its events, and how it runs."""
 
     program: Annotated[tuple[str, ...], program_files]
     events: Annotated[
@@ -115,7 +117,8 @@ class Given:
         ),
     ]
     rdf_plain: Annotated[
-        tuple[str, ...], click.option("--rdf-plain", multiple=True, metavar="SRC", help="An RDF graph just as it is.")
+        tuple[str, ...],
+        click.option("--rdf-plain", multiple=True, metavar="SRC", help="An RDF graph without RDFS entailment."),
     ]
     functions: Annotated[tuple[str, ...], functions_option]
     policy: Annotated[str | None, policy_option]
@@ -143,7 +146,7 @@ class Given:
         click.option(
             "--clock",
             type=click.Choice(["timestamp", "logical"]),
-            help="What times mean; by default what the first time looks like.",
+            help="The clock of event times; by default the one that the first time suggests.",
         ),
     ]
     time_unit: Annotated[
@@ -151,13 +154,17 @@ class Given:
         click.option(
             "--time-unit",
             type=click.Choice(TIME_UNITS),
-            help="Of times that are numbers: since 1970 in seconds, milli-, micro- or nanoseconds. "
+            help="The unit of numeric times: seconds, milli-, micro- or nanoseconds since 1970. "
             "By default the unit in which the first time lies between 1980 and 2100, which is reported.",
         ),
     ]
     zone: Annotated[
         str | None,
-        click.option("--zone", metavar="ZONE", help="Of times without a zone, such as Europe/Berlin; by default UTC."),
+        click.option(
+            "--zone",
+            metavar="ZONE",
+            help="The time zone of times that name none, such as Europe/Berlin; by default UTC.",
+        ),
     ]
     columns: Annotated[
         tuple[str, ...],
@@ -165,7 +172,7 @@ class Given:
             "--columns",
             multiple=True,
             metavar="EVENT.ATTR=COLUMN",
-            help="The column, or key, that holds an attribute, where it is not called so: wind.speed=v_kmh.",
+            help="The column, or key, that holds an attribute under another name: wind.speed=v_kmh.",
         ),
     ]
     retention: Annotated[
@@ -175,7 +182,11 @@ class Given:
     nulls: Annotated[
         tuple[str, ...],
         click.option(
-            "--null", "nulls", multiple=True, metavar="TEXT", help="In CSV: how null is written, beside the empty cell."
+            "--null",
+            "nulls",
+            multiple=True,
+            metavar="TEXT",
+            help="In CSV: a text that means null, besides the empty cell.",
         ),
     ]
     strict: Annotated[
@@ -192,7 +203,7 @@ class Given:
             "--on-error",
             type=click.Choice(["stop", "skip"]),
             default="stop",
-            help="What to do with a wrong line of input.",
+            help="What to do with a malformed line of input.",
         ),
     ]
     limits: Annotated[
@@ -202,7 +213,7 @@ class Given:
             "limits",
             multiple=True,
             metavar="NAME=N",
-            help="What the run may use: rows or bytes of state, pairs, answers or time of a step, such as --limit bytes=2GB; "
+            help="What the run may use: rows or bytes of state, pairs, matches, answers or time of a step, such as --limit bytes=2GB; "
             "and what reading may: time, the bytes of a line, and what a packed file is unpacked to.",
         ),
     ]
@@ -219,18 +230,16 @@ class Given:
         except DataError as error:
             raise error.at("--columns") from None
 
-    def task(self, **more: Any) -> Task:
+    def task(self, **more: object) -> Task:
         """All of it, with settings that the command has beside these."""
         graphs = (*map(RdfGraph, self.rdf), *(RdfGraph(path, entailment=False) for path in self.rdf_plain))
         return Task(self.compiled, self.sources, tuple(fact_sources(self.facts)), graphs, self._settings(more))
 
-    def _settings(self, more: dict[str, Any]) -> Settings:
+    def _settings(self, more: dict[str, object]) -> Settings:
         """How the program runs; what is wrong with a duration names its option."""
         wrong = next((limit for limit in self.limits if "=" not in limit), None)
         if wrong is not None:
-            raise DataError(
-                f"a limit has a name and a number, not {wrong!r}", "--limit", "such as --limit rows=1000000"
-            )
+            raise DataError(f"a limit is written NAME=NUMBER, not {wrong!r}", "--limit", "such as --limit rows=1000000")
         written = {
             name: getattr(self, name) for name in ("clock", "time_unit", "zone", "retention", "on_error", "strict")
         } | more
@@ -242,7 +251,7 @@ class Given:
         return Settings.of(self.compiled, limits=dict(limit.split("=", 1) for limit in self.limits), **written)
 
 
-given_options = gathered(Given, "given")
+task_options = gathered(TaskOptions, "options")
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import click
 
 from augury import sinks
 from augury.cli.options import (
     Cluster,
-    Given,
+    TaskOptions,
     as_of_option,
     gathered,
-    given_options,
     say_warnings,
     spark_options,
+    task_options,
     until_option,
 )
 from augury.core.errors import RunError
@@ -60,7 +60,7 @@ class OutputOptions:
     """Where answers are written to, and in which form."""
 
     output: Annotated[
-        str, click.option("--output", default="-", metavar="DEST", help="Where to write; - is standard output.")
+        str, click.option("--output", default="-", metavar="DEST", help="The output file; - is standard output.")
     ]
     format_: Annotated[
         Format | None,
@@ -97,13 +97,13 @@ class OutputOptions:
         named = self.format_ or sinks.format_of(self.output)
         return named or ("table" if self.output == "-" and is_terminal() else "jsonl")
 
-    def check(self, given: Given) -> None:
+    def check(self, options: TaskOptions) -> None:
         """Refuses what cannot be written."""
-        outputs = given.compiled.plan.outputs
+        outputs = options.compiled.plan.outputs
         if self.picture is not None:
             check_ending(self.picture)
-            check_output(self.picture, given.events, folder=False)
-        check_output(self.output, given.events, self.format == "parquet")
+            check_output(self.picture, options.events, folder=False)
+        check_output(self.output, options.events, self.format == "parquet")
         if self.format == "arrow" and self.output == "-" and is_terminal():
             raise click.UsageError("Arrow is not for a terminal: --output FILE")
         if self.format == "parquet":
@@ -111,11 +111,11 @@ class OutputOptions:
                 raise click.UsageError("Parquet is written to a folder: --output DEST")
             check_folder(self.output, outputs if len(outputs) > 1 else ())
 
-    def write(self, answers: sinks.Answers) -> None:
-        before = answers.traced.ids
+    def write(self, answers: sinks.Answers[Any]) -> None:
+        before = answers.traced
         sinks.write(answers, self.format, self.output, sys.stdout, trace=self.trace, width=width(self.output))
         if self.format != "table":  # which cuts traces
-            self._traces.add(len(answers), answers.traced.ids - before)
+            self._traces.add(len(answers), answers.traced - before)
 
     @cached_property
     def _traces(self) -> TraceReport:
@@ -127,7 +127,9 @@ class OutputOptions:
             make().save(self.picture)
             say(f"drew {self.picture}")
 
-    def show(self, answers: sinks.Answers, missing: Callable[[], list[str]], no_events: Callable[[], bool]) -> None:
+    def show(
+        self, answers: sinks.Answers[Any], missing: Callable[[], list[str]], no_events: Callable[[], bool]
+    ) -> None:
         """Writes the answer of a run; on standard error, that there is none, and what was missing."""
         if len(answers) or self.format != "table":
             self.write(answers)
@@ -143,7 +145,7 @@ def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
 
 
 @click.command()
-@given_options
+@task_options
 @until_option
 @as_of_option
 @click.option(
@@ -154,24 +156,22 @@ def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
 )
 @spark_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="On Spark: the buckets of a stage.")
-@click.option(
-    "--changes", "show_changes", is_flag=True, help="Show how the answer changes while the events are told in order."
-)
+@click.option("--changes", "show_changes", is_flag=True, help="Show how the answer changes as the events arrive.")
 @click.option(
     "--emit",
     type=click.Choice(["early", "final"]),
     default="early",
-    help="With --changes: as soon as entailed, or once nothing can change it.",
+    help="With --changes: emit an answer at once, or when nothing can change it.",
 )
 @click.option(
-    "--lateness", metavar="D", help="How late an event may come, in the order of the input; what is later is put aside."
+    "--lateness",
+    metavar="D",
+    help="How late an event may arrive, in the order of the input; later events are set aside.",
 )
-@click.option(
-    "--goals", "show_goals", is_flag=True, help="At the end, say what has begun and has not ended, and since when."
-)
+@click.option("--goals", "show_goals", is_flag=True, help="At the end, list the partial matches, and when each began.")
 @gathered(OutputOptions, "output")
 def run(
-    given: Given,
+    options: TaskOptions,
     until: str | None,
     as_of: str | None,
     engine: str | None,
@@ -185,24 +185,24 @@ def run(
 ) -> None:
     """Run a program over events and write what it derives."""
     if show_changes and as_of is not None:
-        raise click.UsageError("--changes tells the whole history; --as-of does not go with it")
-    say_warnings(given.compiled)
-    output.check(given)
+        raise click.UsageError("--changes shows the whole history, and cannot be combined with --as-of")
+    say_warnings(options.compiled)
+    output.check(options)
     needs_order = {
         "--goals": show_goals,
         "--changes": show_changes,
         "--as-of": as_of is not None,
         "--lateness": lateness is not None,
     }
-    task = given.task(emit=emit, lateness=lateness)
+    task = options.task(emit=emit, lateness=lateness)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
         run_on_spark(task, cluster, partitions, until, output)
         return
-    if not given.functions:  # whose Python may use pandas
+    if not options.functions:  # whose Python may use pandas
         without_pandas()
     if show_changes and output.format == "parquet":
-        raise click.UsageError("--changes are told as a table, JSON lines, CSV or Arrow")
+        raise click.UsageError("--changes are written as a table, JSON lines, CSV or Arrow")
     if show_changes and chosen == "embedded" and output.picture is None and _is_live(task, output):
         follow(task, until, output)
         return
@@ -222,10 +222,9 @@ def run(
     model = job.evaluate(until, as_of, chosen)
     with working("writing answers"):
         result = Result(task.program, model, job.clock, job.history.taken_back)
-        answers = result.as_answers()
-    output.show(answers, job.missing, lambda: not len(job.history))
+    output.show(result, job.missing, lambda: not len(job.history))
     output.draw(result.timeline)
-    if show_goals and isinstance(model, batch.Answer):
+    if show_goals and isinstance(model, batch.SessionModel):
         for goal in model.session.goals():
             say(goal.show(job.clock, model.clock))
     job.report(model, as_of)
@@ -251,7 +250,7 @@ def without_pandas() -> None:
 
 
 def _is_live(task: Task, output: OutputOptions) -> bool:
-    """Whether changes can be told while the events come: as lines, of one source that need not end."""
+    """Whether changes can be shown while the events arrive: as lines, from one source that need not end."""
     paths = [source.path for source in task.events]
     return paths == ["-"] and output.output == "-" and output.format == "jsonl"
 
@@ -284,16 +283,16 @@ def choose_engine(asked: str | None, in_order: list[str], sources: Iterable[Sour
         )
     if asked is not None or in_order:
         return asked or "embedded"
-    given = list(sources)
-    if given and not any(source.remote for source in given):
-        packed = sum(s.size for s in given if s.packed)
-        plain = sum(s.size for s in given) - packed
+    files = list(sources)
+    if files and not any(source.remote for source in files):
+        packed = sum(s.size for s in files if s.packed)
+        plain = sum(s.size for s in files) - packed
         if plain / _SMALL + packed / _SMALL_PACKED <= 1:
             say("running in this process, since the events are few; --engine spark runs on Spark")
             return "embedded"
     failed = spark_problem()
     if failed is not None:
-        say(f"{failed.message}; going on with the embedded engine, which gives the same answer")
+        say(f"{failed.message}; continuing with the embedded engine, which gives the same answer")
         return "embedded"
     return "spark"
 
@@ -304,10 +303,10 @@ def check_output(output: str, events: Iterable[str], folder: bool) -> None:
         return
     target = Path(output).resolve()
     for text in events:
-        given = Path(SourceFile.parse(text).path).resolve()
-        inside, around = given in target.parents and given.is_dir(), target in given.parents and target.is_dir()
-        if target == given or inside or (folder and around):
-            raise RunError(f"the output {output} is an input, too", hint="write to another place")
+        source = Path(SourceFile.parse(text).path).resolve()
+        inside, around = source in target.parents and source.is_dir(), target in source.parents and target.is_dir()
+        if target == source or inside or (folder and around):
+            raise RunError(f"the output {output} is also an input", hint="write to another place")
 
 
 def run_on_spark(
@@ -336,12 +335,12 @@ def run_on_spark(
             if output.format == "parquet":
                 errors = job.write(make_folder(output.output))
             else:
-                found = job.evaluate()
-                errors = found.errors
+                detected = job.evaluate()
+                errors = detected.errors
         if output.format != "parquet":
-            answers = found.answers(task.plan, job.clock)
+            answers = detected.answers(task.plan, job.clock)
             output.show(answers, lambda: unread(task.plan, job.types()), lambda: not job.types() and not job.unknown)
-            output.draw(lambda: timeline(Scene(tuple(lanes_of("detected", answers.events())), job.clock)))
+            output.draw(lambda: timeline(Scene(tuple(lanes_of("detected", answers)), job.clock)))
         elif job.empty:
             types = job.types()
             say_nothing("no detections", unread(task.plan, types), not types and not job.unknown)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from augury.cli.options import Cluster, Given, given_options, spark_options
+from augury.cli.options import Cluster, TaskOptions, spark_options, task_options
 from augury.cli.run import check_output, spark_problem
 from augury.core.errors import RunError
 from augury.job import LeftOut, check_registered, report_guess, warn_unknown
@@ -16,12 +16,17 @@ from augury.terminal import say, status_line, warn, working
 
 
 @click.command()
-@given_options
-@click.option("--checkpoint", required=True, metavar="DIR", help="Where the run keeps what it needs to go on.")
+@task_options
+@click.option(
+    "--checkpoint",
+    required=True,
+    metavar="DIR",
+    help="The directory in which the run keeps its state, so that it can resume.",
+)
 @click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
-@click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may come.")
-@click.option("--late", metavar="DEST", help="A folder for what comes later; otherwise it is counted.")
+@click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may arrive.")
+@click.option("--late", metavar="DEST", help="A folder for events that arrive later; by default they are only counted.")
 @click.option(
     "--longest", metavar="D", help="How long an event lasts at most; by default, in JSON lines, all are points in time."
 )
@@ -30,10 +35,14 @@ from augury.terminal import say, status_line, warn, working
     type=click.Choice(["early", "final"]),
     default="final",
     show_default=True,
-    help="Once nothing can change an answer, or at once, with rows that take answers back.",
+    help="Emit an answer when nothing can change it, or at once, with rows that retract it.",
 )
 @click.option(
-    "--trigger", default="1s", show_default=True, metavar="once|D", help="All that is there and no more, or how often."
+    "--trigger",
+    default="1s",
+    show_default=True,
+    metavar="once|D",
+    help="Process the input that exists and stop, or the time between two batches.",
 )
 @click.option(
     "--buckets",
@@ -43,7 +52,7 @@ from augury.terminal import say, status_line, warn, working
 )
 @spark_options
 def stream(
-    given: Given,
+    options: TaskOptions,
     checkpoint: str,
     output: str,
     format_: Literal["jsonl", "csv", "parquet"],
@@ -58,31 +67,31 @@ def stream(
     """Run a program over events as they come, on Spark.
 
     SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
-    writes a folder DEST/batch=N; a run that was stopped or killed goes on from its checkpoint.
+    writes a folder DEST/batch=N; a run that was stopped or killed resumes from its checkpoint.
     """
-    check_registered(given.compiled.plan)
+    check_registered(options.compiled.plan)
     failed = spark_problem()
     if failed is not None:
         raise RunError(failed.message, failed.hint.partition(";")[0])
     if output == "-" and format_ != "jsonl":
         raise click.UsageError("standard output takes JSON lines; name a folder with --output")
     for destination in (output, late or "-"):
-        check_output(destination, given.events, folder=True)
+        check_output(destination, options.events, folder=True)
     from augury.spark.checkpoint import StreamOptions
     from augury.spark.lock import held
     from augury.spark.starting import open_session
 
-    task = given.task(emit=emit, lateness=lateness, longest=longest)
-    options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master)
-    options.check()
-    options = options.ready()
-    with held(options.checkpoint) as log:
+    task = options.task(emit=emit, lateness=lateness, longest=longest)
+    stream_options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master)
+    stream_options.check()
+    stream_options = stream_options.ready()
+    with held(stream_options.checkpoint) as log:
         if not sys.stderr.isatty():
             say("starting Spark")
         with working("starting Spark"):
-            spark = open_session(cluster.master, cluster.conf, streaming_buckets=options.buckets, log=log)
+            spark = open_session(cluster.master, cluster.conf, streaming_buckets=stream_options.buckets, log=log)
             from augury.spark.stream_job import StreamJob
-        job = StreamJob(spark, options, say)
+        job = StreamJob(spark, stream_options, say)
         report_guess(job.clock)
         try:
             with status_line(str(job.status)) as show:

@@ -9,9 +9,9 @@ from typing import Literal
 
 import click
 
-from augury.cli.options import Given, as_of_option, given_options, until_option
+from augury.cli.options import TaskOptions, as_of_option, task_options, until_option
 from augury.core.errors import AuguryError, RunError
-from augury.engine.batch import Answer
+from augury.engine.batch import SessionModel
 from augury.entailment import Model
 from augury.explain import sessions
 from augury.explain.derivations import explained
@@ -31,24 +31,24 @@ event_option = click.option(
 
 
 @click.command()
-@given_options
+@task_options
 @until_option
 @as_of_option
 @event_option
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
-def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: bool, format_: str) -> None:
+def why(options: TaskOptions, until: str | None, as_of: str | None, wanted: str, every: bool, format_: str) -> None:
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
-    job, model = evaluated(given, until, as_of)
+    job, model = evaluated(options, until, as_of)
     asked = read_asked(wanted, job.clock, job.plan.prefixes)
-    found = [e for e in model.all_events if asked.is_met(e)]
-    if not found:
+    events = [e for e in model.all_events if asked.is_met(e)]
+    if not events:
         missing = _not_detected(wanted, asked.type, model, job)
-        if isinstance(model, Answer):
+        if isinstance(model, SessionModel):
             with suppress(AuguryError):  # the error below says what is wrong with the question
                 say(f"What came nearest:\n\n{sessions.why_not(model.session, wanted)}\n")
         raise missing
-    trees = [derivation_tree(explained(model), event, every) for event in found]
+    trees = [derivation_tree(explained(model), event, every) for event in events]
     if format_ == "json":
         show(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
@@ -59,15 +59,17 @@ def why(given: Given, until: str | None, as_of: str | None, wanted: str, every: 
 
 
 @click.command("why-not")
-@given_options
+@task_options
 @until_option
 @as_of_option
 @event_option
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
-def why_not(given: Given, until: str | None, as_of: str | None, wanted: str, format_: Literal["text", "json"]) -> None:
+def why_not(
+    options: TaskOptions, until: str | None, as_of: str | None, wanted: str, format_: Literal["text", "json"]
+) -> None:
     """Show why an event was not detected: for each rule the nearest partial match, and what failed."""
-    job, model = evaluated(given, until, as_of)
-    if not isinstance(model, Answer):
+    job, model = evaluated(options, until, as_of)
+    if not isinstance(model, SessionModel):
         raise RunError("queries over graph streams have no why-not yet", "it explains rules")
     asked = read_asked(wanted, job.clock, job.plan.prefixes)
     detected = [show_event(event, job.clock) for event in model.all_events if asked.is_met(event)]
@@ -77,20 +79,20 @@ def why_not(given: Given, until: str | None, as_of: str | None, wanted: str, for
     job.report(model, as_of)
 
 
-def evaluated(given: Given, until: str | None, as_of: str | None) -> tuple[Job, Model]:
+def evaluated(options: TaskOptions, until: str | None, as_of: str | None) -> tuple[Job, Model]:
     """The answer of a program with all that it derives: one may ask for any derived event."""
-    plan = given.compiled.plan
+    plan = options.compiled.plan
     derived = [query.predicate[0] for query in plan.graph_queries] + [rule.type for rule in plan.rules]
     everything = replace(plan, outputs=tuple(dict.fromkeys(derived)))
-    job = Job(replace(given.task(), program=replace(given.compiled, plan=everything)))
+    job = Job(replace(options.task(), program=replace(options.compiled, plan=everything)))
     return job, job.evaluate(until, as_of, engine="reference" if plan.graph_queries else "embedded")
 
 
 def _not_detected(wanted: str, type: str, model: Model, job: Job) -> RunError:
     others = [show_event(e, job.clock) for e in model.all_events if e.type == type]
     if not any(name == type for name, _ in job.plan.derived):
-        known = ", ".join(sorted({name for name, _ in job.plan.derived}))
-        return RunError(f"no rule derives `{type}`", f"the program derives {known}")
+        names = ", ".join(sorted({name for name, _ in job.plan.derived}))
+        return RunError(f"no rule derives `{type}`", f"the program derives {names}")
     if not others:
         return RunError(f"no `{type}` was detected")
     return RunError(f"{wanted} was not detected", f"these were: {_few(others)}")

@@ -68,9 +68,9 @@ def read_duration(text: str) -> int:
     >>> read_duration("1h 30min")
     5400000000
     """
-    total, at = 0, 0
-    while at < len(text.rstrip()):
-        part = _PART.match(text, at)
+    total, offset = 0, 0
+    while offset < len(text.rstrip()):
+        part = _PART.match(text, offset)
         if part is None or part[2].lower() not in UNITS:
             raise ValueError(f"not a duration: {text!r}; write a number and a unit, such as 90s, 30 min, 2 days")
         unit = UNITS[part[2].lower()]
@@ -79,8 +79,8 @@ def read_duration(text: str) -> int:
         if scaled % 10 ** len(fraction):
             raise ValueError(f"not a whole number of microseconds: {text!r}")
         total += int(whole) * unit + scaled // 10 ** len(fraction)
-        at = part.end()
-    if at == 0:
+        offset = part.end()
+    if offset == 0:
         raise ValueError("an empty duration; write a number and a unit, such as 90s")
     return total
 
@@ -215,7 +215,8 @@ class Clock:
         return self.kind == "logical" or self.guessed or self.unit is not None
 
     def reading(self, first: object) -> Clock:
-        """The clock for inputs of which `first` is the first time: a number there tells the unit, if none was given.
+        """The clock for inputs of which `first` is the first time: a number there determines the unit, unless one
+        is set.
 
         Without a first time nothing is decided. Raises DataError where several units are possible.
         """
@@ -240,7 +241,7 @@ class Clock:
         if not self.unit_guessed or self.unit is None:
             return ""
         return (
-            f"times are read as {NAMES[self.unit]} since 1970, which they look like; --time-unit {self.unit} "
+            f"times are read as {NAMES[self.unit]} since 1970, as their size suggests; --time-unit {self.unit} "
             f'(time_unit="{self.unit}") says so, --clock logical (clock="logical") takes them as ticks'
         )
 

@@ -1,9 +1,9 @@
 """Errors and diagnostics: message, place in the source, hint, and how they are printed.
 
-AuguryError                 anything that Augury raises on purpose
+AuguryError                 the base class of all errors of Augury
 ├── ProgramError            the program is wrong; carries every diagnostic found
 ├── DataError               an event or fact file is wrong; names the file and the line
-└── RunError                a run cannot go on: a user's function raised, an option does not fit
+└── RunError                a run cannot continue: a user's function raised, an option is wrong
     ├── SnapshotError       bytes are not the snapshot that they should be
     └── UnusableError       a session cannot be used: a step failed, and could not be undone
 
@@ -139,7 +139,7 @@ def _coloured(text: str, severity: Severity) -> str:
     first, *rest = escape(text, quote=False).split("\n")
     code, _, message = first.partition(": ")
     colour = f'<span style="color:{_COLOURS[severity]}">{{}}</span>'
-    rest = [re.sub(r"\^+$", lambda found: colour.format(found[0]), line) for line in rest]
+    rest = [re.sub(r"\^+$", lambda carets: colour.format(carets[0]), line) for line in rest]
     rest = [re.sub(r"^(  (?:hint|note):)", r"<b>\1</b>", line) for line in rest]
     return "\n".join([f"<b>{colour.format(code)}: {message}</b>", *rest])
 
@@ -158,7 +158,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _printable(text: str) -> str:
@@ -172,17 +172,17 @@ def _excerpt(span: Span) -> Iterator[str]:
     line, column = span.source.place(span.start)
     text = span.source.line(line)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
-    at = column - 1
+    start = column - 1
     if len(text) > WIDEST:
-        cut = max(0, min(at - WIDEST // 4, len(text) - WIDEST))
+        cut = max(0, min(start - WIDEST // 4, len(text) - WIDEST))
         text = ("…" if cut else "") + text[cut : cut + WIDEST] + ("…" if cut + WIDEST < len(text) else "")
-        at = at - cut + (1 if cut else 0)
-        width = min(width, WIDEST - at + 1)
+        start = start - cut + (1 if cut else 0)
+        width = min(width, WIDEST - start + 1)
     text = _printable(text)
     gutter = " " * len(str(line))
     yield f"{gutter}--> {span.source.name}:{line}:{column}"
     yield f"{line} | {text}"
-    pad = "".join("\t" if c == "\t" else " " for c in text[:at])
+    pad = "".join("\t" if c == "\t" else " " for c in text[:start])
     yield f"{gutter} | {pad}{'^' * width}"
 
 
@@ -201,32 +201,34 @@ class ProgramError(AuguryError):
         return "\n".join(diagnostic._repr_html_() for diagnostic in self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows where nobody catches it: the findings, for the lines of Python say nothing about them."""
+        """The traceback in a notebook: the findings alone, since the Python frames do not help."""
         return str(self).split("\n")
 
 
 class DataError(AuguryError):
     """An input file, row or value is wrong. `place` says where it was read; `code` is that of errors.md, if it has one."""
 
-    def __init__(self, message: str, place: str = "", hint: str = "", code: str = "") -> None:
+    def __init__(self, message: str, location: str = "", hint: str = "", code: str = "") -> None:
         message = cut(message)
         if code and not message.endswith(f"[{code}]"):  # the message goes on to errors that name the place
             message = f"{message} [{code}]"
-        self.message, self.place, self.hint, self.code = message, place, hint, code
-        super().__init__(visible((f"{place}: " if place else "") + message + (f"\n  hint: {hint}" if hint else "")))
+        self.message, self.place, self.hint, self.code = message, location, hint, code
+        super().__init__(
+            visible((f"{location}: " if location else "") + message + (f"\n  hint: {hint}" if hint else ""))
+        )
 
     def of(self, column: str) -> DataError:
         """The same mistake with the name of its column ahead, unless it begins with that."""
         named = self.message.startswith(f"`{column}`")
         return DataError(self.message if named else f"`{column}`: {self.message}", self.place, self.hint, self.code)
 
-    def at(self, place: str) -> DataError:
+    def at(self, location: str) -> DataError:
         """The same mistake with the place where it was read."""
-        return DataError(self.message, place, self.hint, self.code)
+        return DataError(self.message, location, self.hint, self.code)
 
 
 class RunError(AuguryError):
-    """A run cannot go on."""
+    """A run cannot continue."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         message = cut(message)
@@ -253,8 +255,8 @@ class CallbackErrors(ExceptionGroup[Exception]):
     changes: Any = ()
 
     @classmethod
-    def of(cls, errors: Sequence[Exception], changes: Any) -> CallbackErrors:
-        result = cls("a callback raised; the step is taken, and its changes are in `changes`", errors)
+    def of(cls, errors: Sequence[Exception], changes: object) -> CallbackErrors:
+        result = cls("a callback raised an exception; the step is applied, and its changes are in `changes`", errors)
         result.changes = changes
         return result
 
@@ -308,7 +310,7 @@ def cut(message: str, most: int = MOST) -> str:
 
 
 def too_deep(what: str = "the rules, or the values that they handle, are") -> RunError:
-    """What is said where Python's stack does not reach."""
+    """The error of a program or a value that is nested too deeply for Python's stack."""
     return RunError(f"{what} nested too deeply", hint="derive events, or define predicates, from fewer parts each")
 
 
@@ -321,8 +323,8 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
 class Findings:
     """Collects diagnostics, so that all are reported together, each mistake once.
 
-    What follows from a mistake is none of its own: nothing is said about names in `unread`, whose definitions could not
-    be read, nor about statements that are not `sound`. IRIs are shown with their prefix.
+    A consequence of a mistake is not reported: names in `unread`, whose definitions could not be read, and
+    statements that are not `sound`. IRIs are shown with their prefix.
     """
 
     items: list[Diagnostic] = field(default_factory=list)
@@ -355,7 +357,7 @@ class Findings:
         """Whether nothing is wrong inside so far, so that a later check may speak about it."""
         places = self._wrong.get(span.source, [])
         first = bisect_left(places, (span.start, 0))
-        inside = takewhile(lambda place: place[0] < max(span.end, span.start + 1), places[first:])
+        inside = takewhile(lambda wrong: wrong[0] < max(span.end, span.start + 1), places[first:])
         return not any(end <= span.end for _, end in inside)
 
     @property
@@ -378,26 +380,26 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """A known name that was probably meant: a misspelling, or one of the two is a part of the other.
 
     >>> nearest("time", ["datetime", "speed"])
     'datetime'
     """
-    names = sorted(known)
+    names = sorted(candidates)
     small = name.lower()
     parts = (k for k in names if min(len(small), len(k)) > 3 and (small in k.lower() or k.lower() in small))
     return misspelt(name, names) or next(parts, None)
 
 
-def misspelt(name: str, known: Iterable[str]) -> str | None:
+def misspelt(name: str, candidates: Iterable[str]) -> str | None:
     """A known name that is a slip or two away: fewer for short names, none for the shortest.
 
     >>> misspelt("wnid", ["wind", "fire"])
     'wind'
     """
     allowed = 0 if len(name) < 3 else 1 if len(name) < 6 else 2 if len(name) < 10 else 3
-    close = [(_slips(name.lower(), k.lower()), k) for k in known if abs(len(k) - len(name)) <= allowed]
+    close = [(_slips(name.lower(), k.lower()), k) for k in candidates if abs(len(k) - len(name)) <= allowed]
     slips, best = min(close, default=(allowed + 1, None))
     return best if slips <= allowed else None
 
@@ -405,9 +407,9 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
 class Spelling:
     """Finds misspellings among many names: only those that agree after a letter is left out of each are compared."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, names: Iterable[str] = ()) -> None:
         self._names: dict[str, set[str]] = {}
-        for name in known:
+        for name in names:
             self.add(name)
 
     def add(self, name: str) -> None:

@@ -32,7 +32,7 @@ class Kernel:
         Kernel.all.append(self)
         Kernel.compiled = False
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.call(*args)
 
 
@@ -113,7 +113,7 @@ def _compile_all() -> None:
 
     jit: Any = numba.njit
 
-    def njit(python: Callable[..., Any], **options: Any) -> Any:
+    def njit(python: Callable[..., Any], **options: object) -> Any:
         # Numba counts who holds an array whenever a helper is called, and a count waits for all that is on its way from
         # memory. What makes no arrays can do without.
         if python.__globals__.get("MAKES_NO_ARRAYS"):
@@ -124,10 +124,10 @@ def _compile_all() -> None:
     for index, python in enumerate(_HELPERS):
         if not isinstance(python, FunctionType):  # compiled already
             continue
-        found = _HELPERS[index] = compiled(python)
+        helper = _HELPERS[index] = compiled(python)
         for names in spaces.values():
             if names.get(python.__name__) is python:
-                names[python.__name__] = found
+                names[python.__name__] = helper
     for kernel in Kernel.all[_done:]:
         kernel.call = compiled(kernel.python)
     _done, Kernel.compiled = len(Kernel.all), True
@@ -153,7 +153,7 @@ def _load_leanly(cache: Any) -> None:
     """
     usual, cached = cache.load_overload, cache._load_overload
 
-    def load(signature: Any, context: Any) -> Any:
+    def load(signature: object, context: object) -> Any:
         try:
             from numba.core.runtime.nrt import rtsys
 
@@ -170,7 +170,7 @@ def _folder(python: Callable[..., Any]) -> str:
     return os.path.dirname(python.__code__.co_filename)
 
 
-def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[Any]]:
+def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[object]]:
     """For each folder of kernels, what its compiled code rests on: when the files of it, and of the folders whose helpers
     they call, were changed last, how large they are, and the numbers that these files import, which are compiled in.
     """
@@ -180,7 +180,7 @@ def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[Any]]:
     for file, names in spaces.items():
         used = (home.get(id(getattr(value, "py_func", value))) for value in names.values())
         calls[os.path.dirname(file)] |= {folder for folder in used if folder is not None}
-    result: dict[str, list[Any]] = {}
+    result: dict[str, list[object]] = {}
     for folder in calls:
         below, open_folders = {folder}, [folder]
         while open_folders:

@@ -25,34 +25,38 @@ class Limits:
     bytes: int | None = None  # of state
     pairs: int | None = None  # of events that a step looks at together
     answers: int | None = None  # of a step
+    matches: int | None = None  # partial matches of a run in one step, where ties multiply them; `MATCHES` where None
     time: int | None = None  # of a step, of reading a source, of a query, in microseconds
     line: int | None = None  # bytes of a line of text that is read
     unpacked: int | None = None  # bytes that a packed file is unpacked to
 
     @staticmethod
-    def of(given: Limits | Mapping[str, Any] | None) -> Limits:
+    def of(limits: Limits | Mapping[str, object] | None) -> Limits:
         """Limits as a user writes them: `{"rows": 1_000_000, "bytes": "2 GB", "time": "10s"}`."""
-        if isinstance(given, Limits):
-            return given
-        known = [field.name for field in fields(Limits)]
+        if isinstance(limits, Limits):
+            return limits
+        names = [field.name for field in fields(Limits)]
         result: dict[str, int] = {}
-        for name, value in (given or {}).items():
-            if name not in known:
-                close = nearest(name, known)
-                hint = f"did you mean `{close}`?" if close else f"there is {', '.join(known)}"
+        for name, value in (limits or {}).items():
+            if name not in names:
+                close = nearest(name, names)
+                hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names)}"
                 raise RunError(f"unknown limit `{name}`", hint=hint)
             result[name] = _time(value) if name == "time" else _size(name, value)
         return Limits(**result)
 
 
 NO_LIMITS = Limits()
+# Ties multiply the matches of a run: n pairs of simultaneous events have 2^n. A step stops where there are so many partial
+# matches, and so many for each first and last event and number of iterations.
+MATCHES, ALTERNATIVES = 1_000_000, 64
 # What reading may use where no limit is set.
 LINE = 64 << 20
 UNPACKED, UNPACKED_TIMES = 1 << 30, 200  # bytes, or so many times its own size, whichever is more
 QUERY_TIME = 300_000_000  # microseconds of a query of a database file
 
 
-def _size(name: str, value: Any) -> int:
+def _size(name: str, value: object) -> int:
     read = _SIZE.fullmatch(str(value)) if not isinstance(value, bool) else None
     bytes_of = name in ("bytes", "line", "unpacked")
     if read is None or (read[2] and not bytes_of):

@@ -130,7 +130,7 @@ def show_value(value: Value) -> str:
     return str(value)
 
 
-def to_json(value: Value) -> Any:
+def to_json(value: Value) -> object:
     """A value as JSON; timestamps and durations as text, a nested term as functor and arguments."""
     match value:
         case Timestamp() | Duration():
@@ -144,7 +144,7 @@ def to_json(value: Value) -> Any:
     return value
 
 
-def from_json(value: Any) -> Value:
+def from_json(value: object) -> Value:
     """A value from JSON, normalised at the edge: NaN is null, -0.0 is 0.0, an integer beyond 64 bits is refused."""
     match value:
         case bool() | None | str() | Timestamp() | Duration() | Iri():
@@ -173,14 +173,14 @@ def from_json(value: Any) -> Value:
     raise DataError(f"not a value: {_in_json(value)}", hint='a nested term is {"functor": "loc", "args": ["N", 4042]}')
 
 
-def _in_json(value: Any) -> str:
+def _in_json(value: object) -> str:
     try:
         return json.dumps(value, default=str)[:60]
     except (RecursionError, ValueError, TypeError):  # of what is nested without end, or has keys that are no text
         return brief(value)
 
 
-def _canonical(value: Value) -> Any:
+def _canonical(value: Value) -> object:
     match value:
         case float() if value.is_integer():
             return int(value)
@@ -390,7 +390,7 @@ HistoryItem: TypeAlias = Event | Revocation
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An answer appears (`insert`) or is taken back (`retract`)."""
+    """An answer appears (`insert`) or is withdrawn (`retract`)."""
 
     op: Literal["insert", "retract"]
     event: Event

@@ -69,11 +69,11 @@ def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standi
     rejected: list[tuple[Event, str]] = []
     revoked: set[str] = set()
     for item in give_ids(history):
-        known = item.known
+        known_time = item.known
         if as_of is not None:
-            if known is None and isinstance(item, Revocation):
+            if known_time is None and isinstance(item, Revocation):
                 raise DataError(f"the revocation of {item.id} has no `known` time, which an answer as of a time needs")
-            if (known if known is not None else item.end) > as_of:  # type: ignore[union-attr]
+            if (known_time if known_time is not None else item.end) > as_of:  # type: ignore[union-attr]
                 continue
         if isinstance(item, Revocation):
             revoked.add(item.id)

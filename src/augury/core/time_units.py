@@ -55,7 +55,7 @@ def unclear_unit(number: float) -> DataError:
     """Refuses a number as a calendar time: in no unit is it a time that is likely, so that each is possible."""
     return DataError(
         f"{brief(number)} may be a time in seconds, milliseconds, microseconds or nanoseconds since 1970",
-        hint='say which: --time-unit s, ms, us or ns (time_unit="s")',
+        hint='choose one: --time-unit s, ms, us or ns (time_unit="s")',
         code=UNCLEAR,
     )
 

@@ -21,8 +21,8 @@ from augury.core.errors import AuguryError, RunError, UnusableError
 from augury.engine.found import AnswerRows
 
 if TYPE_CHECKING:
-    from augury.engine.changes import TypeAnswers
     from augury.engine.circuit import Circuit, CircuitMark
+    from augury.engine.emission import EmittedRows
     from augury.engine.session_core import SessionCore
 
 _ATTEMPTS = 3
@@ -59,7 +59,8 @@ class SessionLock:
 
     def leave_step(self) -> None:
         """The step is over."""
-        self._leave()
+        self._depth -= 1
+        self._lock.release()
         self._claim.pop("step", None)
 
     def __enter__(self) -> None:
@@ -167,7 +168,7 @@ class StepTransaction:
         self.unknown = session._intake.unknown
         self.had_clock = hasattr(session, "_clock")
         self.applied = False  # whether tables may have changed
-        self.concerned: list[TypeAnswers] = []  # the answers that the step may change
+        self.concerned: list[EmittedRows] = []  # the answers that the step may change
         self.answers: list[AnswerRows] = []  # inserted and retracted answers
 
     def undo(self) -> None:
@@ -196,7 +197,7 @@ class StepTransaction:
         """Does what is left once the step counts. It may be broken off and called again."""
         session = self.session
         for one in self.concerned:
-            one.show()
+            one.commit()
         session.circuit.settle()
         if self.answers:
             session._unseen.update(self.answers)

@@ -13,12 +13,12 @@ from augury.core.clock import Clock
 from augury.core.limits import NO_LIMITS, Limits
 from augury.core.model import Change, Event, Fact, HistoryItem, give_ids
 from augury.core.standing import standing
-from augury.engine.changes import Detected
 from augury.engine.session import Session
 from augury.engine.trace import standing_rows
 from augury.entailment import Model, Replay
 from augury.planner import optimise
 from augury.settings import Settings
+from augury.sinks import Answers
 from augury.sources import History
 
 
@@ -94,10 +94,10 @@ def _session(
 
 def answer_of(session: Session, until: int | None) -> Model:
     """What a session has found, up to the clock."""
-    return Answer(session, until if until is not None else session.now or 0)
+    return SessionModel(session, until if until is not None else session.now or 0)
 
 
-class Answer(Model):
+class SessionModel(Model):
     """The model of a session; its events are made when somebody looks at them."""
 
     def __init__(self, session: Session, now: int) -> None:
@@ -106,7 +106,7 @@ class Answer(Model):
         self.makers = session.circuit.plan.makers
 
     @cached_property
-    def detected(self) -> Detected:
+    def detected(self) -> Answers[Event]:
         return self.session.events(self.clock)
 
     @cached_property

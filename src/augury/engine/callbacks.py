@@ -33,7 +33,7 @@ class Callbacks:
         """
         errors: list[Exception] = []
 
-        def call(function: Callable[[Any], None], argument: Any) -> None:
+        def call(function: Callable[[Any], None], argument: object) -> None:
             try:
                 function(argument)
             except Exception as error:

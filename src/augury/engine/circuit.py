@@ -6,8 +6,8 @@ import heapq
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from augury.algebra.nodes import (
@@ -17,6 +17,7 @@ from augury.algebra.nodes import (
     Repeat,
     Rule,
     Scan,
+    held_by,
     walk_all,
 )
 from augury.algebra.place import reading
@@ -24,6 +25,7 @@ from augury.algebra.plan import INPUT, Plan, Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.strata import Stratum, edges, fact_edges, strata
 from augury.core.clock import Clock
+from augury.core.collector import uncollected
 from augury.core.model import Fact
 from augury.engine.events import Events
 from augury.engine.operators.base import Operator
@@ -34,8 +36,8 @@ from augury.engine.operators.learn import Learn
 from augury.engine.runtime import Runtime
 from augury.engine.wiring import build
 from augury.knowledge.knowledge_base import Knowledge
-from augury.planner.choose_operators import PhysicalPlan, choose_operators, new_planning
-from augury.planner.place_conditions import place_conditions
+from augury.planner import physical_plan
+from augury.planner.choose_operators import PhysicalPlan, new_planning
 from augury.planner.planning import Setting
 from augury.storage.dictionary import Dictionary
 from augury.storage.frame import View
@@ -93,11 +95,13 @@ class Circuit(Runtime):
 
     def run(self, last: int | None = None) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete; with `last`, up to this one."""
-        ready, guard = self._ready, self.tables.guard
+        ready, guard, before = self._ready, self.tables.guard, perf_counter()
         while ready and (last is None or ready[0][0] <= last):
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
             operator.step()
+            operator.seconds += (now := perf_counter()) - before
+            before = now
             if guard.timed:
                 guard.timely()
             if guard.bytes is not None:
@@ -223,6 +227,7 @@ class Circuit(Runtime):
 
     # Building
 
+    @uncollected()
     def extend(self, plan: Plan, since: int | None = None) -> None:
         """Adds the rules that a plan has more. They see what is held of the past, or just what starts after `since`."""
         self.plan = plan
@@ -239,11 +244,8 @@ class Circuit(Runtime):
         new = [rule for layer in layers for rule in layer.rules if rule.label not in self.rules]
         self.since |= {rule.label: since for rule in new}
         setting = Setting(self.clock, self.lengths, self.changing, self.varying, self.retention, self.since)
-        placed = place_conditions(replace(plan, rules=tuple(new)), setting, plan)
-        rules = {rule.label: rule for rule in placed.rules}
-        self.rules |= rules
         self._forget_rederive()
-        self._build(choose_operators(plan, rules, layers, setting, self.planning))
+        self._build(physical_plan(plan, setting, tuple(new), self.planning))
         self._component(layers)
         self.in_order = _types_in_order(plan, layers)
         self._number(layers)
@@ -265,12 +267,13 @@ class Circuit(Runtime):
         for spec in physical.specs:
             if spec not in self.built:
                 build(self, spec)
+        self.rules |= physical.rules
         self.heads |= {label: self.operator(spec, Derive) for label, spec in physical.heads.items()}
         self.derived |= {o.spec.predicate: o for s in physical.specs if isinstance(o := self.built[s], Derived)}
         self.learning |= {o.predicate: o for s in physical.specs if isinstance(o := self.built[s], Learn)}
 
     def _component(self, layers: Iterable[Stratum]) -> None:
-        """Tells the sets of derived events whether they are recursive, and what rederives their events."""
+        """Tells the sets of derived events whether they are recursive, and then what rederives their events."""
         for operator in [o for o in self.operators if isinstance(o, Rederive)]:
             for events in operator.events:
                 events.rederive = operator
@@ -295,7 +298,7 @@ class Circuit(Runtime):
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
         found: dict[str, int] = {}
-        for operator, names in self.asking:
+        for operator, names, _ in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
             floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
@@ -319,7 +322,10 @@ class Circuit(Runtime):
             while open_operators:
                 last = open_operators[-1]
                 below = [self.maker(view.table) for view in last.inputs]
-                waiting = [o for o in below if id(o) not in done and id(o) not in begun and not isinstance(o, Derived)]
+                if isinstance(last, Derived) and _is_held(last):
+                    below = [self.maker(links.child) for links in last.supports]
+                new = [o for o in below if id(o) not in done and id(o) not in begun]
+                waiting = [o for o in new if not isinstance(o, Derived) or _is_held(o)]
                 begun.add(id(last))  # a repetition reads itself
                 if waiting:
                     open_operators.extend(waiting)
@@ -336,7 +342,8 @@ class Circuit(Runtime):
                     number(self.maker(links.child))
             for one in sets:
                 number(one)
-            number(sets[0].rederive)
+            if layer.recursive:
+                number(sets[0].rederive)
             for learn in self.learning.values():
                 makers = [self.maker(view.table) for view in learn.inputs]
                 if any(maker in sets for maker in makers) and all(id(maker) in done for maker in makers):
@@ -383,13 +390,19 @@ class Circuit(Runtime):
         """Takes out an operator, and below it all that nobody reads any more."""
         self.operators.remove(operator)
         self._unbuild(operator)
-        self.asking = [(o, names) for o, names in self.asking if o is not operator]
+        self.asking = [asked for asked in self.asking if asked[0] is not operator]
         self.clocked = [o for o in self.clocked if o is not operator]
+        self.holding = [o for o in self.holding if o is not operator]
         for view in operator.inputs:
             view.table.readers = [(o, port) for o, port in view.table.readers if o is not operator]
             below = self.maker(view.table)
             if not view.table.readers and not isinstance(below, Events | Derived) and below in self.operators:
                 self._drop(below)
+
+
+def _is_held(events: Derived) -> bool:
+    """Whether its events are intervals in which facts hold, which are made outside of the strata of rules."""
+    return held_by((events.type, events.arity)) is not None
 
 
 def _types_in_order(plan: Plan, layers: Iterable[Stratum]) -> frozenset[Predicate]:

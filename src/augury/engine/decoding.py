@@ -1,70 +1,24 @@
-"""The answers of a step as columns, for a host that takes millions of them: ids, traces and values without a loop.
-
-Columns hold codes of the circuit's dictionary and ids as numbers; `decoded`, `hex_ids` and `as_lists` make Arrow arrays of
-them, and `values_of` values.
-"""
+"""Codes, ids and traces of a circuit as Arrow arrays and as columns of values, without a loop over rows."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from augury.core.arrays import Array, Codes, Times
+from augury.core.arrays import Array, Codes
 from augury.core.clock import Duration, Timestamp
 from augury.core.errors import RunError
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
-from augury.engine.trace import StepCache, Traces
-from augury.sinks import ValueColumn
+from augury.engine.trace import Traces
+from augury.sinks import ValueColumn, coded_column
 from augury.storage.column import distinct
 from augury.storage.dictionary import NULL, Dictionary
 from augury.storage.unique import unique_inverse
 
-if TYPE_CHECKING:
-    from augury.engine.changes import Changes
-
 Kind: TypeAlias = Literal["long", "double", "string", "json"]
-
-
-@dataclass(frozen=True)
-class AnswerColumns:
-    """Answers of one type that are given, or taken back. Codes are those of `dictionary`."""
-
-    type: str
-    arity: int
-    op: Array  # int8: 1 is given, -1 is taken back
-    start: Times  # int64
-    end: Times  # int64
-    codes: list[Array]  # int64, for each argument
-    ids: Array  # uint64
-    trace: Traces | None
-    dictionary: Dictionary
-
-    def __len__(self) -> int:
-        return len(self.op)
-
-
-def columns_of(changes: Changes, trace: bool = True) -> list[AnswerColumns]:
-    """The changes of a step as columns: what is taken back, then what is given, for each type that has some."""
-    hashes, traces = StepCache[Array](), StepCache[Traces]()
-    return [
-        AnswerColumns(
-            rows.type,
-            rows.derived.arity,
-            np.full(len(rows), sign, np.int8),
-            rows.start,
-            rows.end,
-            rows.codes,
-            rows.ids(hashes),
-            rows.traces(0, len(rows), traces) if trace else None,
-            rows.dictionary,
-        )
-        for sign, found in ((-1, changes.retracted), (1, changes.inserted))
-        for rows in found.parts
-    ]
 
 
 # Arrow
@@ -94,43 +48,52 @@ def as_lists(traces: Traces) -> Any:
     return pa.ListArray.from_arrays(pa.array(traces.offsets, pa.int32()), ids)
 
 
-def values_of(dictionary: Dictionary, codes: Codes, numbers: bool = True) -> ValueColumn:
-    """Codes as a column of values; without `numbers`, also of numbers each value once."""
-    if numbers:
-        found = dictionary.numeric(codes)
-        if found is not None:
-            return ValueColumn(found)
-        null = codes == NULL
-        if null.any() and not null.all():
-            found = dictionary.numeric(codes[~null])
-            if found is not None:
-                filled = np.zeros(len(codes), found.dtype)
-                filled[~null] = found
-                return ValueColumn(filled, null=null)
+def values_of(dictionary: Dictionary, codes: Codes) -> ValueColumn:
+    """Codes as a column of values."""
+    null = codes == NULL
+    some_null = bool(null.any()) and not bool(null.all())
+    known = codes[~null] if some_null else codes
+    unit, values = None, dictionary.numeric(known)
+    if values is None and (times := dictionary.times(known)) is not None:
+        unit, values = _UNITS[times[0]], times[1]
+    if values is not None:
+        if not some_null:
+            return ValueColumn(values, unit=unit)
+        filled = np.zeros(len(codes), values.dtype)
+        filled[~null] = values
+        return ValueColumn(filled, null=null, unit=unit)
     if (codes & 1).all():
         few, place = distinct(codes >> 1, dictionary.n)
         few = few * 2 + 1
     else:
         few, place = unique_inverse(codes)
-    return ValueColumn([dictionary.decode(code) for code in few.tolist()], place)
+    if (few & 1).all() and not dictionary.is_float(few >> 1).any():
+        return coded_column(list(map(dictionary.values.__getitem__, (few >> 1).tolist())), place)
+    return coded_column([dictionary.decode(code) for code in few.tolist()], place)
+
+
+_UNITS: dict[str, type[Timestamp | Duration]] = {"t": Timestamp, "d": Duration}
 
 
 def decoded(dictionary: Dictionary, codes: Codes, kind: Kind) -> Any:
     """Codes as an Arrow array of int64, float64 or text; null is null, and a value that is of another kind is refused."""
     pa = _arrow()
-    column = values_of(dictionary, codes, numbers=kind in ("long", "double"))
-    if isinstance(column.values, np.ndarray):
-        numbers = column.values
-        if kind == "double" or numbers.dtype.kind == "i":
-            return pa.array(numbers.astype(np.int64 if kind == "long" else np.float64), mask=column.null)
-        column = ValueColumn(column.list(), np.arange(len(column)))
+    column = values_of(dictionary, codes)
+    if column.textual and kind == "string":
+        return column.taken(column.values)
+    if column.numeric and (
+        (kind == "double" and column.unit is None) or (kind == "long" and column.values.dtype.kind == "i")
+    ):
+        return pa.array(column.values.astype(np.int64 if kind == "long" else np.float64), mask=column.null)
     make, type = {
         "long": (_long, pa.int64()),
         "double": (_double, pa.float64()),
         "string": (_text, pa.string()),
         "json": (tagged, pa.string()),
     }[kind]
-    return pa.array([None if v is None else make(v) for v in column.values], type).take(pa.array(column.place))
+    few, place = unique_inverse(codes)
+    values = [dictionary.decode(code) for code in few.tolist()]
+    return pa.array([None if v is None else make(v) for v in values], type).take(pa.array(place))
 
 
 def _long(value: Value) -> int:
@@ -193,7 +156,7 @@ def from_tagged(text: str) -> Value:
     return _untagged(json.loads(text))
 
 
-def _untagged(value: Any) -> Value:
+def _untagged(value: object) -> Value:
     match value:
         case {"@timestamp": int(us)}:
             return Timestamp(us)

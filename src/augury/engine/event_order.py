@@ -54,9 +54,22 @@ def _position(parts: Parts, numbers: Integers, position: int) -> Callable[[Array
 def row_ranks(circuit: Runtime, table: Table, rows: RowIds) -> Array:
     """A number for each row of a table that orders as the events do that the rows are made of."""
     distinct, inverse = unique_inverse(rows)
+    ranks: Array
+    if circuit.maker(table).alone:  # what lies of held intervals in a window, by the values of the facts
+        ranks = _value_order(table, distinct).ranks()[inverse]
+        return ranks
     parts = parts_of(circuit, table, distinct)
-    ranks: Array = parts.ordered(_event_ranks(parts)).ranks()[inverse]
+    ranks = parts.ordered(_event_ranks(parts)).ranks()[inverse]
     return ranks
+
+
+def _value_order(table: Table, rows: RowIds) -> Ordering:
+    """The order of rows by their values, one column after the other."""
+
+    def values(at: int) -> Callable[[Array], Array]:
+        return lambda some: code_ranks(table.dictionary, table.data[at, rows[some]])
+
+    return Ordering(np.zeros(len(rows), np.int64)).refine(map(values, table.codes))
 
 
 def same_events(circuit: Runtime, table: Table, rows: RowIds) -> Array:

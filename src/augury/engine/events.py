@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.core.arrays import Array, RowIds, Times
-from augury.core.model import Event, Value, content_id, spelling, spelling_of, value_hash
+from augury.core.model import Event, Value, content_id, spelling_of
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
@@ -19,6 +19,7 @@ from augury.storage.dictionary import content_hashes, mix_hashes, numbers_hashed
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
 from augury.storage.unique import unique
+from augury.storage.value_hashes import hashes_of
 
 if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
@@ -156,7 +157,7 @@ class Events(Operator):
             for row in range(table.n):
                 table.data[at, row] = context.encode(self.args(row)[position])
 
-    def add(self, start: Times, end: Times, columns: Columns, ids: Any = None, traces: Any = None) -> int:
+    def add(self, start: Times, end: Times, columns: Columns, ids: object = None, traces: object = None) -> int:
         """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
         table, count = self.out.table, len(start)
         self.runtime.lasting(start, end)
@@ -197,7 +198,7 @@ class Events(Operator):
             return context.dictionary.encode_column(column)
         if isinstance(column, Coded):
             values, place = column.distinct()
-            return np.array([context.encode(v) for v in values], np.int64)[place]
+            return context.encode_all(values)[place]
         return [context.encode(v) for v in column]
 
     def chunk(self, row: int) -> ArgumentChunk:
@@ -455,7 +456,7 @@ class Events(Operator):
         return ((self.out.table, row),)
 
 
-def column_bytes(column: Any, lo: int, hi: int) -> int:
+def column_bytes(column: object, lo: int, hi: int) -> int:
     """What the values of a column from one up to another take."""
     if isinstance(column, np.ndarray):
         return int(column.itemsize) * (hi - lo)
@@ -471,7 +472,8 @@ def _hashed(column: Any) -> tuple[Array, Array]:
     """Hashes and spellings of the values of a column."""
     if isinstance(column, np.ndarray):
         return numbers_hashed(column)
-    values, place = column.distinct() if isinstance(column, Coded) else (column, None)
-    hashes = np.fromiter(map(value_hash, values), np.uint64, len(values))
-    spelt = np.fromiter(map(spelling, values), np.uint64, len(values))
-    return (hashes, spelt) if place is None else (hashes[place], spelt[place])
+    if isinstance(column, Coded):
+        values, place = column.distinct()
+        hashes, spellings = hashes_of(values)
+        return hashes[place], spellings[place]
+    return hashes_of(column)

@@ -9,8 +9,9 @@ from augury.algebra.plan import rule_reads
 from augury.compiled import Compiled, check_clock, read_text
 from augury.core.errors import RunError
 from augury.engine.atomic import StepTransaction
-from augury.engine.changes import Changes, TypeAnswers
-from augury.engine.found import AnswerRows, FoundAnswers
+from augury.engine.changes import Changes
+from augury.engine.emission import EmittedRows
+from augury.engine.found import AnswerRows
 from augury.engine.goals import Goal
 from augury.engine.learning import check_new_makers
 
@@ -43,7 +44,7 @@ def add(session: Session, program: Compiled, rules: str | Path, after: int | Non
     known = {id(one.events) for one in session.answers}
     for (name, _), events in circuit.derived.items():
         if name in program.plan.outputs and id(events) not in known:
-            session.answers.append(TypeAnswers(events))
+            session.answers.append(EmittedRows(events))
     session._index_answers()
     session.grown = [*session.grown, ("add", text, after)]
 
@@ -54,12 +55,13 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     circuit.silence(label)
     changes, goals = session._changes(step)
     for one in session.answers:
-        one.show()
+        one.commit()
     circuit.settle()
     # What was given of a type that is no longer derived is no longer an answer.
     leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
-    given = [AnswerRows(circuit, one.events, rows) for one in leaving if len(rows := one.standing())]
-    for answers in (*changes.retracted.parts, *changes.inserted.parts, *given):
+    given = [AnswerRows(circuit, one.events, rows, "retract") for one in leaving if len(rows := one.standing())]
+    parts = [*given, *step.answers]
+    for answers in parts:
         answers.keep()
     circuit.remove(label)
     session.program, session.input_ids.plan = program, program.plan
@@ -67,5 +69,4 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.answers = []
-    retracted = FoundAnswers([*changes.retracted.parts, *given])
-    return type(changes)(retracted, changes.inserted, running.plan, session.clock), goals
+    return type(changes)(running.plan, session.clock, sorted(parts, key=lambda part: part.op == "insert")), goals

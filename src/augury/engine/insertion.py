@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from augury.storage.unique import unique
 
 PORTION = 1 << 15  # rows that are inserted at a time: few enough to stay in the caches, many enough to be worth a call
 APART = 64  # one row in so many is looked at to find where portions end
+_MOST_ENDS, _MOST_PATIENT = 1024, 64  # ends that a recursion takes in at once; parts after which it tries more again
+_DEARER = 1.5  # how much more than at best a recursion may look at for each row when it takes in more ends
 Batches = Mapping[Predicate, Batch]
 
 
@@ -56,9 +59,49 @@ def _add(batches: Batches, circuit: Circuit, ids: InputIds) -> None:
 
 
 def _time_by_time(batches: Batches, circuit: Circuit, total: int) -> Iterator[Batches]:
-    """The events of each end."""
+    """The events of each end; or of several ends at once, while that makes no row that has to be taken back.
+
+    Facts that a recursion makes and asks for change end by end.
+    """
     _make_room(batches, circuit)
-    return _until(unique(np.concatenate([b.end for b in batches.values()])), batches, circuit, 0, total)
+    bounds = unique(np.concatenate([b.end for b in batches.values()]))
+    makes_facts = any(learn.order <= circuit.last_in_order for learn in circuit.learning.values())
+    return _until(bounds, batches, circuit, 0, total, None if makes_facts else Pace(circuit))
+
+
+class Pace:
+    """How many ends a recursion takes in at once.
+
+    Any number gives the same answers. Events that come together may make rows before what precludes them is there, which
+    are taken back then. So the number doubles while next to no row dies and a row costs no more than it did, is halved
+    otherwise, and then grows more slowly.
+    """
+
+    def __init__(self, circuit: Circuit) -> None:
+        self._operators = [o for o in circuit.operators if o.order <= circuit.last_in_order and not o.is_input]
+        self._size = self._patience = 1
+        self._calm = 0  # how many times in a row next to nothing was taken back
+        self._least = inf  # rows that were looked at for each new one, where these were fewest
+        self._rows, self._dead, self._touched = self._count()
+
+    def _count(self) -> tuple[int, int, int]:
+        tables = [o.out.table for o in self._operators]
+        return sum(t.n for t in tables), sum(t.dead for t in tables), sum(o.touched for o in self._operators)
+
+    def next(self) -> int:
+        before, (self._rows, self._dead, self._touched) = (self._rows, self._dead, self._touched), self._count()
+        made, died = self._rows - before[0], self._dead - before[1]
+        cost = (self._touched - before[2]) / max(made, 1)
+        if 4 * died > made or cost > _DEARER * self._least:
+            self._size, self._calm = max(1, self._size // 2), 0
+            self._patience = min(2 * self._patience, _MOST_PATIENT)
+            return self._size
+        if made:
+            self._least = min(self._least, cost)
+        self._calm += 1
+        if self._calm >= self._patience:
+            self._size, self._calm = min(2 * self._size, _MOST_ENDS), 0
+        return self._size
 
 
 def _portions(batches: Batches, circuit: Circuit, total: int) -> Iterable[Batches]:
@@ -73,8 +116,10 @@ def _portions(batches: Batches, circuit: Circuit, total: int) -> Iterable[Batche
     return _until(bounds, batches, circuit, total - count, total)
 
 
-def _until(bounds: Array, batches: Batches, circuit: Circuit, done: int, total: int) -> Iterator[Batches]:
-    """The events that end by each bound, and after the one before it; `done` of all events are inserted already."""
+def _until(
+    bounds: Array, batches: Batches, circuit: Circuit, done: int, total: int, pace: Pace | None = None
+) -> Iterator[Batches]:
+    """The events that end by each bound, or every so many, and after it; `done` of all events are inserted already."""
     cuts: dict[Predicate, tuple[Array | None, Array]] = {}
     for type, batch in batches.items():
         ends, order = batch.end, None
@@ -82,10 +127,12 @@ def _until(bounds: Array, batches: Batches, circuit: Circuit, done: int, total: 
             order = np.argsort(ends, kind="stable")
             ends = ends[order]
         cuts[type] = (order, np.searchsorted(ends, bounds, side="right"))
-    for i in range(len(bounds)):
-        part = {}
+    last = -1
+    while last < len(bounds) - 1:
+        part, before = {}, last
+        last = min(last + (1 if pace is None else pace.next()), len(bounds) - 1)
         for type, (order, places) in cuts.items():
-            lo, hi = (int(places[i - 1]) if i else 0), int(places[i])
+            lo, hi = (int(places[before]) if before >= 0 else 0), int(places[last])
             if hi > lo:
                 batch = batches[type]
                 part[type] = _slice(batch, lo, hi) if order is None else batch.some(order[lo:hi])

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augury.engine.horizon import remembers
 
 if TYPE_CHECKING:
+    from augury.engine.operators.base import Operator
     from augury.engine.session import Session
+
+
+class OperatorMetrics(NamedTuple):
+    """What an operator has done: rows read and written, rows and bytes that it holds, rows looked at, and the time."""
+
+    rows_in: int
+    rows_out: int
+    rows: int
+    bytes: int
+    touched: int
+    seconds: float
+
+    def __str__(self) -> str:
+        done = f"{self.rows_in:,} in, {self.rows_out:,} out, {self.rows:,} kept, {self.touched:,} touched"
+        return f"{done}, {self.seconds * 1000:.1f} ms"
+
+
+def metrics_of(operator: Operator) -> OperatorMetrics:
+    """What an operator has done so far, since the session was opened or resumed."""
+    read, table = sum(view.table.written for view in operator.inputs), operator.out.table
+    return OperatorMetrics(read, table.written, table.live, operator.bytes, operator.touched, operator.seconds)
 
 
 def stats(session: Session) -> dict[str, Any]:
     """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
     circuit = session.circuit
     operators = [
-        {
-            "operator": o.kind,
-            "rule": o.rule,
-            "rows": o.out.table.live,
-            "bytes": o.bytes,
-            "touched": o.touched,
-            **o.about(),
-        }
-        for o in circuit.operators
+        {"operator": o.kind, "rule": o.rule, **metrics_of(o)._asdict(), **o.about()} for o in circuit.operators
     ]
     rules: dict[str, dict[str, int]] = {}
     for one in operators:
@@ -52,6 +66,7 @@ def stats(session: Session) -> dict[str, Any]:
         "knowledge": {
             "facts": sum(map(len, circuit.knowledge.relations.values())),
             "entries": sum(len(r.timelines) for r in circuit.knowledge.relations.values()),
+            "touched": sum(r.touched for r in circuit.knowledge.relations.values()),
             "tabled": circuit.knowledge.solver.size,
             "values": circuit.knowledge.words.n,
             "bytes": circuit.knowledge.bytes,

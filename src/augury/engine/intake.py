@@ -53,11 +53,12 @@ class Intake:
             self._count(name, count)
         return history
 
-    def _few(self, events: Sequence[Any], reader: Reader) -> History:
+    def _few(self, events: Sequence[object], reader: Reader) -> History:
         """Events that are not worth reading as tables."""
         if not events:
             return History()
-        plan, clock = reader.plan, self.clock_of(first_time(events))
+        clock = self.clock_of(first_time(events))
+        plan = reader.plan.in_zone(clock.zone)
         items = [item_from(event, plan, clock) for event in events]
         types = [(item.type, len(item.args)) for item in items if isinstance(item, Event)]
         unknown = [type for type in types if type not in plan.event_types]
@@ -96,7 +97,7 @@ class Intake:
 
     def _reader_of(self, plan: Plan) -> Reader:
         """The reader for the program as it is now."""
-        if self.reader is None or self.reader.plan is not plan:
+        if self.reader is None or self.reader.written_plan is not plan:
             self.reader = Reader(plan, self.clock_of, Skipped(limits=self.limits), self.strict)
         return self.reader
 

@@ -14,8 +14,8 @@ from augury.core.arrays import RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError, RunError, nearest
 from augury.engine.admission import Admission
-from augury.engine.changes import TypeAnswers
 from augury.engine.circuit import Circuit
+from augury.engine.emission import EmittedRows
 from augury.engine.events import Events
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.timeline import Statement
@@ -110,8 +110,8 @@ def rewire(session: SessionCore, names: set[str]) -> None:
     session._wire(new)
     for one in session.answers:
         rows = one.events.out.table.standing()
-        one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
-        one.shown[[r for r, c in zip(rows.tolist(), _contents(one, rows), strict=True) if c in shown]] = 1
+        one.emitted = np.zeros(len(one.events.out.table.alive), np.uint8)
+        one.emitted[[r for r, c in zip(rows.tolist(), _contents(one, rows), strict=True) if c in shown]] = 1
         one.rebuild()
     session._index_answers()
     moved = {id(events): new.inputs[type] for type, events in old.inputs.items()}
@@ -130,6 +130,6 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
         target.out.table.kill(dead)
 
 
-def _contents(answers: TypeAnswers, rows: RowIds) -> list[tuple[Any, ...]]:
+def _contents(answers: EmittedRows, rows: RowIds) -> list[tuple[Any, ...]]:
     circuit, table = answers.events.runtime, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

@@ -6,16 +6,17 @@ import heapq
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from augury.algebra.kinds import atoms_in
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import Condition, Holds, Rule, Unless, walk_condition
+from augury.algebra.nodes import Condition, Holds, Rule, Unless
 from augury.algebra.place import reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import event_lengths
-from augury.algebra.strata import asks_before, static_calls_of
+from augury.algebra.terms import Expr
 from augury.algebra.timing import Lengths
 from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import TIME_LIMIT
@@ -39,8 +40,16 @@ if TYPE_CHECKING:
     from augury.engine.operators.base import Clocked, Operator, Part
     from augury.engine.operators.derive import Derived
     from augury.engine.operators.graph import GraphTexts
+    from augury.engine.operators.holding_intervals import HoldingIntervals
 
 _Operator = TypeVar("_Operator", bound="Operator")
+
+
+class FactKey(NamedTuple):
+    """The arguments with which a condition asks for facts, and facts that have changed, as columns of codes."""
+
+    args: tuple[Expr, ...]
+    facts: Array
 
 
 class Runtime:
@@ -77,7 +86,9 @@ class Runtime:
         self.makers: dict[int, Operator] = {}
         self.sources: dict[int, tuple[View, ...]] = {}  # what the rows of each table derive from
         self.clocked: list[Clocked] = []  # operators that wait for time to pass
-        self.asking: list[tuple[Operator, set[str]]] = []  # operators that ask for facts that may change, and which
+        # Operators that ask for facts that may change, which these are, and in which conditions.
+        self.asking: list[tuple[Operator, set[str], list[Holds | Unless]]] = []
+        self.holding: list[HoldingIntervals] = []  # operators that follow when facts hold
         self.looking_back: set[int] = set()  # of these, those that ask how facts were one time point before
         self.just_back: set[int] = set()  # and those that ask for nothing else
         self.graph_texts: dict[int, GraphTexts] = {}
@@ -210,21 +221,26 @@ class Runtime:
 
     def asks(self, operator: Operator, where: Iterable[Condition]) -> None:
         """Registers an operator that asks for facts; where they may change, it revises its rows when they do."""
-        where = tuple(where)
-        names = {name for condition in where for name, _ in static_calls_of(condition)} & self.changing
-        if names:
-            self.asking.append((operator, names))
-            self.looking_back |= {id(operator)} if any(map(asks_before, where)) else set()
-            parts = [part for c in where for part in walk_condition(c) if isinstance(part, Holds | Unless)]
-            self.just_back |= {id(operator)} if all(part.was for part in parts if part.name in names) else set()
+        parts = [part for condition in where for part in atoms_in(condition) if part.name in self.changing]
+        if parts:
+            self.asking.append((operator, {part.name for part in parts}, parts))
+            self.looking_back |= {id(operator)} if any(part.was for part in parts) else set()
+            self.just_back |= {id(operator)} if all(part.was for part in parts) else set()
 
     def learned(self, spans: Spans) -> None:
         """Facts have changed: operators that ask for them revise the rows at the times of the change."""
         if self.tables.rows + self.knowledge.learned > self.tables.guard.rows:
             raise self.tables.guard.too_many_rows()
-        for (name, _), (lo, hi) in spans.items():
-            touched = reading(self.plan, {name})
-            for operator, names in self.asking:
-                if names & touched:  # who asks for the time point before is concerned by one more
-                    until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
-                    operator.revise(lo + 1 if id(operator) in self.just_back else lo, until)
+        for predicate, (lo, hi, rows) in spans.items():
+            for intervals in self.holding:
+                intervals.change(predicate, rows, lo, hi)
+            facts, touched = self.knowledge.relations[predicate].rows.data[:, rows], reading(self.plan, {predicate[0]})
+            for operator, names, parts in self.asking:
+                if not names & touched:
+                    continue
+                # Not by static rules over these facts, whose answers are others.
+                direct = names & touched == {predicate[0]} and predicate not in self.knowledge.clauses
+                keys = [FactKey(part.args, facts) for part in parts if part.predicate == predicate] if direct else None
+                # Who asks for the time point before is concerned by one more.
+                until = np.minimum(hi, TIME_LIMIT) + 1 if id(operator) in self.looking_back else hi
+                operator.revise(lo + 1 if id(operator) in self.just_back else lo, until, keys)

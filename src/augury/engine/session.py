@@ -17,12 +17,13 @@ from augury.core.standing import Frontier
 from augury.engine import growing, inspect, snapshot
 from augury.engine.admission import Admission, admit, withdraw
 from augury.engine.atomic import StepTransaction
-from augury.engine.changes import Changes, Detected
-from augury.engine.found import AnswerRows, FoundAnswers
+from augury.engine.changes import Changes
+from augury.engine.found import AnswerRows
 from augury.engine.goals import Goal, Goals, goals, states
 from augury.engine.learning import admit_statements, rewire, statements_from, unforeseen
 from augury.engine.session_core import SessionCore
 from augury.engine.single_event import push_event
+from augury.sinks import Answers
 from augury.sources import Batch, History
 
 
@@ -34,7 +35,7 @@ class Session(SessionCore):
 
     # Inputs
 
-    def push(self, events: Any) -> Changes:
+    def push(self, events: object) -> Changes:
         """Takes in an event, a list of them, tables by type, or what `augury.read` returns; the changes of the answer.
 
         An event is an `Event`, a `Revocation` or a dict in the JSON form; a table is anything that is a stream of Arrow, such
@@ -51,7 +52,7 @@ class Session(SessionCore):
         finally:
             lock.leave_step()
 
-    def _admit(self, events: Any) -> Admission | None:
+    def _admit(self, events: object) -> Admission | None:
         history = self._intake.read(events, self.program.plan)
         if not len(history) and self._circuit is None:
             return None  # nothing yet that tells the clock
@@ -72,15 +73,15 @@ class Session(SessionCore):
             raise RunError("events are revoked by their ids", hint='session.revoke("e7"), or a list of ids')
         return self.push([Revocation(one) for one in ids])
 
-    def assert_fact(self, name: str, *args: Any, at: Any = None, until: Any = None) -> Changes:
+    def assert_fact(self, name: str, *args: object, at: object = None, until: object = None) -> Changes:
         """Says that a fact holds from a time on, from now where none is given, up to another; the changes of the answer."""
         return self.learn({name: [self._said("assert", args, at, until)]})
 
-    def retract_fact(self, name: str, *args: Any, at: Any = None) -> Changes:
+    def retract_fact(self, name: str, *args: object, at: object = None) -> Changes:
         """Says that a fact no longer holds from a time on, from now where none is given; the changes of the answer."""
         return self.learn({name: [self._said("retract", args, at, None)]})
 
-    def _said(self, op: str, args: tuple[Any, ...], at: Any, until: Any) -> dict[str, Any]:
+    def _said(self, op: str, args: tuple[object, ...], at: object, until: object) -> dict[str, Any]:
         time = at if at is not None or self.now is None else self.clock.moment(self.now)
         if op == "retract" and time is None:
             raise RunError(
@@ -88,7 +89,7 @@ class Session(SessionCore):
             )
         return {"op": op, "args": list(args), "valid_from": time, "valid_to": until}
 
-    def learn(self, facts: Mapping[str, Any] | Iterable[Fact]) -> Changes:
+    def learn(self, facts: Mapping[str, object] | Iterable[Fact]) -> Changes:
         """Takes in changes of facts, in any form that facts come in; the changes of the answer.
 
         Rows may have `op` (assert or retract), `valid_from` and `valid_to`. What says no time holds from now on; what is
@@ -136,7 +137,7 @@ class Session(SessionCore):
             self._unseen.difference_update((*changes.retracted.parts, *changes.inserted.parts))
             return changes
 
-    def advance(self, time: Any) -> Changes:
+    def advance(self, time: object) -> Changes:
         """Promises that nothing more ends at or before a time; the changes of the answer."""
 
         def promise() -> Admission:
@@ -151,7 +152,7 @@ class Session(SessionCore):
         now = self.now
         return self.changes_type() if now is None else self._advance(now, over=True)
 
-    def feed(self, events: Iterable[Any]) -> Iterator[Change]:
+    def feed(self, events: Iterable[object]) -> Iterator[Change]:
         """Pushes one event at a time, and yields the changes as they come."""
         for event in events:
             yield from self.push(event)
@@ -171,7 +172,7 @@ class Session(SessionCore):
     def save(self, path: str | Path) -> None:
         """Writes the state to a file; `program.restore` goes on from it.
 
-        The file appears once it is whole: one that is there already stays as it is until then, whatever happens.
+        The file appears once it is whole: one that exists already stays as it is until then, whatever happens.
         """
         with self._lock:
             snapshot.save(self, path)
@@ -262,14 +263,14 @@ class Session(SessionCore):
 
     # What stands
 
-    def events(self, until: int | None = None) -> Detected:
+    def events(self, until: int | None = None) -> Answers[Event]:
         """All answers that stand, in the order of events; or just those that end by a time."""
         with self._lock:
             return self._standing(until)
 
-    def _standing(self, until: int | None) -> Detected:
+    def _standing(self, until: int | None) -> Answers[Event]:
         if self._circuit is None:
-            return Detected(FoundAnswers([]), self.program.plan, Clock())
+            return Answers(self.program.plan, Clock())
         found = []
         for one in self.answers:
             rows = one.standing()
@@ -278,4 +279,4 @@ class Session(SessionCore):
             if len(rows):
                 found.append(AnswerRows(self._circuit, one.events, rows))
         self._unseen.update(found)
-        return Detected(FoundAnswers(found), self.program.plan, self.clock)
+        return Answers(self.program.plan, self.clock, found)

@@ -7,7 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import finality_delays
@@ -22,9 +22,10 @@ from augury.core.standing import Frontier
 from augury.engine.admission import Admission, AdmissionRules
 from augury.engine.atomic import Compaction, SessionLock, StepTransaction, release
 from augury.engine.callbacks import Callbacks
-from augury.engine.changes import NOTHING, Changes, TypeAnswers
+from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
-from augury.engine.found import AnswerRows, FoundAnswers
+from augury.engine.emission import EmittedRows
+from augury.engine.found import AnswerRows
 from augury.engine.goals import Goal
 from augury.engine.horizon import Horizon, compact, unsettled
 from augury.engine.input_ids import InputIds
@@ -52,8 +53,8 @@ class SessionCore:
         settings: Settings | None = None,
         *,
         clock: Clock | None = None,
-        facts: Mapping[str, Any] | Iterable[Any] = (),
-        rdf: Any = (),
+        facts: Mapping[str, object] | Iterable[object] = (),
+        rdf: object = (),
         knowledge: Knowledge | None = None,
         late: Callable[[HistoryItem], None] | None = None,
     ) -> None:
@@ -138,13 +139,13 @@ class SessionCore:
 
     @property
     def circuit(self) -> Circuit:
-        return self._open(None)
+        return self._open(None) if self._circuit is None else self._circuit
 
     def _wire(self, circuit: Circuit) -> None:
         circuit.lock = self._lock
         circuit.tables.guard = Guard(self.settings.limits)
         outputs = set(self.program.plan.outputs)
-        self.answers = [TypeAnswers(events) for (name, _), events in circuit.derived.items() if name in outputs]
+        self.answers = [EmittedRows(events) for (name, _), events in circuit.derived.items() if name in outputs]
         self.input_ids = InputIds(circuit, self.program.plan)
         longest = self.settings.longest
         self._rules = AdmissionRules(
@@ -272,7 +273,7 @@ class SessionCore:
 
     def _end_step(self, step: StepTransaction, greatest: int | None, over: bool) -> tuple[Changes, list[Goal]]:
         """Moves the clock once all inputs are in; the changes of the step."""
-        circuit = self._open(None)
+        circuit = self.circuit
         if greatest is not None and (self.greatest is None or greatest > self.greatest):
             self.greatest = greatest
         circuit.tick(self.now)
@@ -284,7 +285,7 @@ class SessionCore:
 
     def _changes(self, step: StepTransaction, over: bool = False) -> tuple[Changes, list[Goal]]:
         """The output changes of a step. From then on nothing needs memory until the step counts."""
-        circuit = self._open(None)
+        circuit = self.circuit
         changed, of_table = circuit.tables.changed, self._of_table
         concerned = [of_table[key] for key in changed if key in of_table]
         if self._waiting:
@@ -295,9 +296,9 @@ class SessionCore:
         for one in concerned:
             dead, new = one.step(until) if early else one.step(*self._final(one, until, over))
             if len(dead):
-                retracted.append(AnswerRows(circuit, one.events, dead))
+                retracted.append(AnswerRows(circuit, one.events, dead, "retract"))
             if len(new):
-                inserted.append(AnswerRows(circuit, one.events, new))
+                inserted.append(AnswerRows(circuit, one.events, new, "insert"))
                 self.matched += len(new)
             if one.waiting:
                 self._waiting[one] = None
@@ -306,11 +307,11 @@ class SessionCore:
         goals = self._callbacks.goals(circuit, self.now) if self._callbacks.of_goal else []
         self.steps += 1
         step.concerned, step.answers = concerned, [*retracted, *inserted]
-        changes = self.changes_type(_found(retracted), _found(inserted), self.program.plan, self._clock)
+        changes = self.changes_type(self.program.plan, self._clock, step.answers)
         circuit.prepare()
         return changes, goals
 
-    def _final(self, one: TypeAnswers, until: int | None, over: bool) -> tuple[int | None, Array | None]:
+    def _final(self, one: EmittedRows, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
         delays = finality_delays(self.program.plan)
         if (
@@ -373,7 +374,7 @@ class SessionCore:
 
     def _grown_much(self) -> bool:
         """The same after single events: facts that rules make are rows, too, and need not be counted."""
-        circuit = self._open(None)
+        circuit = self.circuit
         tables = circuit.tables
         held = tables.rows + tables.dictionary.n + circuit.knowledge.words.n
         return held > 2 * self._weighed + _MANY or tables.rows > (self._kept + tables.guard.rows) // 2
@@ -392,7 +393,7 @@ class SessionCore:
         self._keep_unseen()
         compaction = Compaction(self)
         with self._undoing(compaction.undo):
-            waiting = {id(one.events.out.table): one.unshown() for one in self.answers}
+            waiting = {id(one.events.out.table): one.pending() for one in self.answers}
             moved = compact(circuit, self.settled, waiting)
             for one in self.answers:
                 one.moved(moved[id(one.events.out.table)])
@@ -420,7 +421,3 @@ class SessionCore:
     def errors(self) -> dict[tuple[str, str], int]:
         """Rows that could not be computed: how often, by rule and message."""
         return {} if self._circuit is None else self._circuit.errors
-
-
-def _found(parts: list[AnswerRows]) -> FoundAnswers:
-    return FoundAnswers(parts) if parts else NOTHING

@@ -6,10 +6,7 @@ circuit of this program, and what rows refer to (`sound.py`). Only then anything
 
 from __future__ import annotations
 
-import gc
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -18,6 +15,7 @@ import numpy as np
 
 from augury.core.arrays import Array
 from augury.core.clock import Clock
+from augury.core.collector import uncollected
 from augury.core.errors import AuguryError, SnapshotError
 from augury.core.limits import Limits
 from augury.core.model import Event, Revocation
@@ -114,7 +112,7 @@ def _state(session: SessionCore) -> dict[str, Any]:
         "operators": [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items()],
         "tables": [_table(o.out.table) for o in named.values()],
         "states": [o.state(place) for o in named.values()],
-        "shown": [one.shown[: one.events.out.table.n] for one in session.answers],
+        "shown": [one.emitted[: one.events.out.table.n] for one in session.answers],
         "ids": {
             "names": _own_names(input_ids, known),
             "place": np.fromiter((place[id(events)] for _, (events, _) in known), np.int64),
@@ -159,20 +157,8 @@ def restored(program: Compiled, data: Any, session_type: type[S], **options: Any
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
     found = read_file(data) if isinstance(data, str | Path) else data
     options["limits"] = Limits.of(options.get("limits"))
-    with _undisturbed():
+    with uncollected():
         return _restored(program, found, session_type, options)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Millions of things are made that stay: to look for garbage among them meanwhile is half of the time, and finds none."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _restored(program: Compiled, data: Any, session_type: type[S], options: dict[str, Any]) -> S:
@@ -279,8 +265,8 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         n = one.events.out.table.n
         require(is_array(shown, np.uint8, len(shown)) and len(shown) <= n, "answers that are not there")
         check_numbers(shown, 0, 2, "an answer that was neither given nor not")
-        one.shown = np.zeros(len(one.events.out.table.alive), np.uint8)
-        one.shown[: len(shown)] = shown
+        one.emitted = np.zeros(len(one.events.out.table.alive), np.uint8)
+        one.emitted[: len(shown)] = shown
         one.rebuild()
     session._index_answers()
     ids = state["ids"]

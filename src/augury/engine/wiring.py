@@ -9,10 +9,12 @@ from augury.engine.operators.absence import Absence
 from augury.engine.operators.base import Operator
 from augury.engine.operators.choose import Agree
 from augury.engine.operators.chronological import ChooseChronological, Chronological
+from augury.engine.operators.clipped import Clipped, DistinctWindows
 from augury.engine.operators.clocked import ClockWindows
 from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.derive import Derive, Derived, Rederive
 from augury.engine.operators.graph import Solve
+from augury.engine.operators.holding_intervals import Ended, HoldingIntervals
 from augury.engine.operators.join import JoinOperator
 from augury.engine.operators.learn import Learn
 from augury.engine.operators.learn_latest import LearnLatest
@@ -37,13 +39,17 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.AgreeSpec: Agree,
     s.ChronologicalChoiceSpec: ChooseChronological,
     s.ChronologicalSpec: Chronological,
+    s.ClipSpec: Clipped,
     s.ClockWindowsSpec: ClockWindows,
     s.CollectSpec: CollectOperator,
     s.CompleteSpec: Complete,
     s.DeriveSpec: Derive,
+    s.DistinctWindowsSpec: DistinctWindows,
+    s.EndedSpec: Ended,
     s.EventRowsSpec: EventRows,
     s.GraphSpec: Solve,
     s.GreedyRunSpec: Greedy,
+    s.HoldingSpec: HoldingIntervals,
     s.InputSpec: Events,
     s.JoinSpec: JoinOperator,
     s.LatestSpec: LearnLatest,

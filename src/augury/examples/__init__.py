@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from augury.core.clock import Clock
 from augury.core.model import Event, Iri
@@ -23,6 +23,7 @@ EXAMPLES = (
     "wildfire", "blizzard", "flower_delivery", "brokerage", "web_shop", "supply_chain", "smart_grid", "card_fraud", "stocks", "traffic",
     "trajectories", "earthquakes", "seattle_weather",
 )  # fmt: skip
+EventObject: TypeAlias = dict[str, Any]  # an event as JSON
 DATA = (".aug", ".spaseq", ".csv", ".ttl", ".trig", ".md")
 
 
@@ -46,8 +47,8 @@ class ExampleResult:
     def of(self, type: str) -> list[Event]:
         return [event for event in self.events if event.type == type]
 
-    def time(self, at: int) -> str:
-        return show_time(self.clock, at)
+    def time(self, time: int) -> str:
+        return show_time(self.clock, time)
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class Example:
     `write(folder, size)` makes its data and says how many events there are; `sizes` are those of the demonstration and of
     the tests. Events, facts and graphs are named as on the command line, by files of its folder.
 
-    `lateness` is how late events come; `streams` is whether `--stream` shows it event by event. `revises` are those of its
-    outputs of which is shown how they are said and taken back. `lanes` are outputs that are drawn on a line of time, one
-    for each first argument. `explains` is one whose first event is explained. `tables` makes the tables that are shown; without
-    it there is one for each output. `pictured` are the types of the picture, without it the outputs; it is a map where `places`
-    gives longitudes and latitudes by name, else a timeline.
+    `lateness` is how late events come; `streams` is whether `--stream` shows it event by event. `revises` are the
+    outputs whose later retractions are shown. `lanes` are outputs that are drawn on a line of time, one for each
+    first argument. `explains` is one whose first event is explained. `tables` makes the tables that are shown;
+    without it there is one for each output. `pictured` are the types of the picture, without it the outputs; it is
+    a map where `places` gives longitudes and latitudes by name, else a timeline.
     """
 
     name: str
@@ -121,11 +122,11 @@ def load(name: str) -> Example:
     return result
 
 
-def graph_event(stream: str, at: datetime, id: str, graph: str) -> dict[str, Any]:
-    return {"stream": stream, "time": at.isoformat(" "), "id": id, "graph": graph}
+def graph_event(stream: str, time: datetime, id: str, graph: str) -> EventObject:
+    return {"stream": stream, "time": time.isoformat(" "), "id": id, "graph": graph}
 
 
-def lines_of(events: Callable[[int], Iterable[Mapping[str, Any]]]) -> Callable[[Path, int], int]:
+def lines_of(events: Callable[[int], Iterable[Mapping[str, object]]]) -> Callable[[Path, int], int]:
     """Writes the events of a size as JSON lines, in the order in which they come, and says how many there are."""
 
     def write(folder: Path, size: int) -> int:
@@ -136,12 +137,12 @@ def lines_of(events: Callable[[int], Iterable[Mapping[str, Any]]]) -> Callable[[
     return write
 
 
-def show_time(clock: Clock, at: int) -> str:
+def show_time(clock: Clock, time: int) -> str:
     """A time to read: without seconds where there are none, and without a zone, which is UTC.
 
     A window by the clock ends a microsecond before the next one begins, and is shown to end there.
     """
-    text = str(clock.show(at + (at % 1_000_000 == 999_999))).removesuffix("Z").replace("T", " ")
+    text = str(clock.show(time + (time % 1_000_000 == 999_999))).removesuffix("Z").replace("T", " ")
     return text.removesuffix(":00") if clock.kind == "timestamp" else text
 
 

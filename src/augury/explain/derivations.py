@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from augury.core.model import Event
-from augury.engine.batch import Answer
+from augury.engine.batch import SessionModel
 from augury.engine.operators.derive import Derive, Derived
 from augury.engine.runtime import Runtime
 from augury.engine.trace import standing_rows
@@ -73,7 +73,7 @@ class ExplainedCircuit:
 
 def explained(model: Model) -> DerivedEvents:
     """The answer of a run with its derivations: those of the reference evaluator, or those that the circuit holds."""
-    if isinstance(model, Answer):
+    if isinstance(model, SessionModel):
         return ExplainedCircuit(model.session.circuit, model.clock)
     assert isinstance(model, ExplainedModel)
     return model

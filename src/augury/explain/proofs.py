@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from augury.algebra.matching import Binding, Proof, match_all
-from augury.algebra.nodes import Holds, Rule, Unless
+from augury.algebra.nodes import Holds, Rule, Unless, held_by
 from augury.algebra.plan import Predicate
-from augury.algebra.terms import Wild
+from augury.algebra.terms import Const, Wild
 from augury.core.model import Event, Fact, Value
 from augury.entailment import Derivation
 from augury.knowledge.knowledge_base import Knowledge
@@ -45,7 +45,10 @@ class Proofs(Static):
     def derivations(self, rule: Rule | None, event: Event, parts: tuple[Event, ...]) -> list[Derivation]:
         """How a rule makes an event of these parts, with the facts it rests on; without a rule, it is the event told before."""
         if rule is None:
-            return [Derivation("", parts)]
+            held = held_by((event.type, len(event.args)))
+            atom = Holds(held[0], tuple(map(Const, event.args))) if held is not None else None
+            facts = () if atom is None else (proof for _, proof in self.solve(atom, {}, event.start))
+            return [Derivation("", parts, tuple(islice(facts, 1)))]
         derived = derive_from(rule, parts, event.end, self.scalars, self)
         ways = [way for item, way in derived if item.content == event.content and set(way.parts) == set(parts)]
         return [way for way in ways if way.proofs] or [Derivation(rule.label, parts)]

@@ -95,7 +95,7 @@ def _given(query: GraphQuery) -> str:
     late = (
         "its window has passed" if isinstance(query.window, Tumbling) else "the window after its first event has passed"
     )
-    return f"once {late}, where something must stay away after its last event; else with that"
+    return f"once {late}, where something must be absent after its last event; else with that"
 
 
 def query_tree(query: GraphQuery, reading: StepSequence) -> Tree:

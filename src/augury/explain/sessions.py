@@ -7,9 +7,11 @@ from typing import Literal
 
 from augury.core.errors import RunError
 from augury.core.model import Event, content_id
+from augury.engine.inspect import metrics_of
 from augury.engine.session import Session
 from augury.explain.derivations import ExplainedCircuit
-from augury.explain.operator_plan import OperatorMetrics, operators_text
+from augury.explain.operator_plan import OperatorPlan
+from augury.explain.plans import explained
 from augury.explain.proofs import Proofs
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.explain.why_not import misses_as_json, show_misses
@@ -68,13 +70,11 @@ def _one_of(format: str, *known: str) -> None:
         raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
 
 
-def explain_session(session: Session) -> str:
-    """The operators of a session in their order, with what each has read, written and kept so far."""
-    circuit = session.circuit
-    metrics = {
-        o.spec: OperatorMetrics(
-            sum(view.table.n for view in o.inputs), o.out.table.n, o.out.table.live, o.touched, o.bytes
-        )
-        for o in circuit.operators
-    }
-    return operators_text(metrics, session.clock, metrics)
+def explain_session(session: Session, format: str = "text") -> str:
+    """How the program of a session is read and what runs, with what each operator has done so far."""
+    circuit, program = session.circuit, session.program
+    metrics = {operator.spec: metrics_of(operator) for operator in circuit.operators}
+    heads = {label: head.spec for label, head in circuit.heads.items()}
+    return explained(
+        program.plan, OperatorPlan(session.plan, metrics, heads, session.clock, metrics), program.modules, format
+    )

@@ -9,15 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Tree:
-    """A line and what is below it."""
+    """A text, the first line of which stands at its place, and what is below it."""
 
     text: str
     children: tuple[Tree, ...] = ()
     kind: str = "operator"
-    form: str = ""  # equal for equal sub-plans
 
     def lines(self, first: str = "", rest: str = "") -> Iterator[str]:
-        yield first + self.text
+        head, *more = self.text.split("\n")
+        yield first + head
+        yield from (f"{rest}{'│' if self.children else ' '}    {line}" for line in more)
         for number, child in enumerate(self.children, 1):
             last = number == len(self.children)
             yield from child.lines(rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))

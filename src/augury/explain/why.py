@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 from augury.algebra.matching import Proof
+from augury.algebra.nodes import held_by
 from augury.core.clock import Clock
 from augury.core.errors import counted
 from augury.core.model import Event, OrderKey, Value, order_key, show_value, to_json
@@ -122,6 +123,9 @@ class _Shown:
     made: Mapping[OrderKey, Because]
 
     def event(self, tree: Because) -> Tree:
+        if held_by((tree.event.type, len(tree.event.args))) is not None:
+            facts = tuple(self.fact(proof) for way, _ in tree.ways for proof in way.proofs)
+            return Tree(show_event(tree.event, self.clock), facts)
         derived = [way for way in tree.ways if way[0].rule]
         source = "" if derived else f"  (input {tree.ways[0][0].parts[0].id if tree.ways else tree.event.id})"
         rules = [

@@ -48,10 +48,10 @@ def _datatype(keys: Array, begin: int, end: int) -> int:
 
 
 @helper
-def _digits(keys: Array, at: int, count: int) -> int:
+def _digits(keys: Array, begin: int, count: int) -> int:
     """A number of so many digits; -1 where it is none."""
     result = 0
-    for i in range(at, at + count):
+    for i in range(begin, begin + count):
         if keys[i] < _ZERO or keys[i] > _NINE:
             return -1
         result = result * 10 + int(keys[i]) - _ZERO
@@ -87,25 +87,25 @@ def _moment(keys: Array, begin: int, end: int) -> int:
     if days == -_FAR or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         return -_FAR
     result = (((days * 24 + hour) * 60 + minute) * 60 + second) * _MILLION
-    at = begin + 19
-    if at < end and keys[at] == _POINT:
-        at += 1
-        unit, first = _MILLION // 10, at
-        while at < end and _ZERO <= keys[at] <= _NINE:
-            result += unit * (int(keys[at]) - _ZERO)
+    pos = begin + 19
+    if pos < end and keys[pos] == _POINT:
+        pos += 1
+        unit, first = _MILLION // 10, pos
+        while pos < end and _ZERO <= keys[pos] <= _NINE:
+            result += unit * (int(keys[pos]) - _ZERO)
             unit //= 10
-            at += 1
-        if at == first or at - first > 6:
+            pos += 1
+        if pos == first or pos - first > 6:
             return -_FAR
-    if at == end or (at + 1 == end and keys[at] == _Z):
+    if pos == end or (pos + 1 == end and keys[pos] == _Z):
         return result  # type: ignore[no-any-return]
-    if at + 6 != end or keys[at + 3] != _COLON or (keys[at] != _PLUS and keys[at] != _MINUS):
+    if pos + 6 != end or keys[pos + 3] != _COLON or (keys[pos] != _PLUS and keys[pos] != _MINUS):
         return -_FAR
-    hours, minutes = _digits(keys, at + 1, 2), _digits(keys, at + 4, 2)
+    hours, minutes = _digits(keys, pos + 1, 2), _digits(keys, pos + 4, 2)
     if hours < 0 or minutes < 0 or minutes > 59 or hours * 60 + minutes > 14 * 60:
         return -_FAR
     shift = (hours * 60 + minutes) * 60 * _MILLION
-    return result - shift if keys[at] == _PLUS else result + shift  # type: ignore[no-any-return]
+    return result - shift if keys[pos] == _PLUS else result + shift  # type: ignore[no-any-return]
 
 
 @Kernel
@@ -132,64 +132,64 @@ def classify(
         while keys[stop] != _QUOTE:
             stop -= 1
         datatype = _datatype(keys, stop + 4, end - 1)
-        at = begin + 1
-        if datatype < 0 or at == stop:
+        pos = begin + 1
+        if datatype < 0 or pos == stop:
             continue
         kind = _RANK_OF[datatype]
         if kind == 5:
-            found = _moment(keys, at, stop)
-            if abs(found) <= _LARGEST:
-                family[row], number[row], exact[row] = DATE_TIME, found / 1e6, found % _FIVES[6] == 0
+            amount = _moment(keys, pos, stop)
+            if abs(amount) <= _LARGEST:
+                family[row], number[row], exact[row] = DATE_TIME, amount / 1e6, amount % _FIVES[6] == 0
             continue
         if kind == 4:
-            if stop - at == 1 and _ZERO <= keys[at] <= _ONE:
-                family[row], number[row] = TRUTH, float(int(keys[at]) - _ZERO)
+            if stop - pos == 1 and _ZERO <= keys[pos] <= _ONE:
+                family[row], number[row] = TRUTH, float(int(keys[pos]) - _ZERO)
             elif (
-                stop - at == 4
-                and keys[at] == 116
-                and keys[at + 1] == 114
-                and keys[at + 2] == 117
-                and keys[at + 3] == 101
+                stop - pos == 4
+                and keys[pos] == 116
+                and keys[pos + 1] == 114
+                and keys[pos + 2] == 117
+                and keys[pos + 3] == 101
             ):
                 family[row], number[row] = TRUTH, 1.0
             continue
-        minus = keys[at] == _MINUS
-        if minus or keys[at] == _PLUS:
-            at += 1
-        digits, first, power = 0, at, 0
-        while at < stop and at - first <= _DIGITS and _ZERO <= keys[at] <= _NINE:
-            digits = digits * 10 + int(keys[at]) - _ZERO
-            at += 1
-        count = at - first
-        if at < stop and keys[at] == _POINT and kind > 0:
-            at += 1
-            first = at
-            while at < stop and count + at - first <= _DIGITS and _ZERO <= keys[at] <= _NINE:
-                digits = digits * 10 + int(keys[at]) - _ZERO
-                at += 1
-            power = first - at
+        minus = keys[pos] == _MINUS
+        if minus or keys[pos] == _PLUS:
+            pos += 1
+        digits, first, power = 0, pos, 0
+        while pos < stop and pos - first <= _DIGITS and _ZERO <= keys[pos] <= _NINE:
+            digits = digits * 10 + int(keys[pos]) - _ZERO
+            pos += 1
+        count = pos - first
+        if pos < stop and keys[pos] == _POINT and kind > 0:
+            pos += 1
+            first = pos
+            while pos < stop and count + pos - first <= _DIGITS and _ZERO <= keys[pos] <= _NINE:
+                digits = digits * 10 + int(keys[pos]) - _ZERO
+                pos += 1
+            power = first - pos
             count -= power
         if count == 0 or count > _DIGITS:
             continue
-        if at < stop and keys[at] | 32 == 101 and kind > 1:  # e or E
-            at += 1
-            less = at < stop and keys[at] == _MINUS
-            if at < stop and (less or keys[at] == _PLUS):
-                at += 1
-            if stop - at > 3 or at == stop:
+        if pos < stop and keys[pos] | 32 == 101 and kind > 1:  # e or E
+            pos += 1
+            less = pos < stop and keys[pos] == _MINUS
+            if pos < stop and (less or keys[pos] == _PLUS):
+                pos += 1
+            if stop - pos > 3 or pos == stop:
                 continue
-            shift = _digits(keys, at, stop - at)
+            shift = _digits(keys, pos, stop - pos)
             if shift < 0:
                 continue
             power += -shift if less else shift
-            at = stop
-        if at != stop or digits > _LARGEST or abs(power) > _POWER:
+            pos = stop
+        if pos != stop or digits > _LARGEST or abs(power) > _POWER:
             continue
-        found = -digits if minus else digits
-        if kind == 0 and (found < _LOW[datatype] or found > _HIGH[datatype]):
+        amount = -digits if minus else digits
+        if kind == 0 and (amount < _LOW[datatype] or amount > _HIGH[datatype]):
             continue
         family[row], rank[row] = NUMBER, kind
-        number[row] = found * _TENS[power] if power >= 0 else found / _TENS[-power]
+        number[row] = amount * _TENS[power] if power >= 0 else amount / _TENS[-power]
         if minus and digits == 0 and kind < 2:
             number[row] = 0.0
         elif minus and digits == 0:

@@ -44,9 +44,9 @@ class StaticGraph:
     def __len__(self) -> int:
         return len(self.subject)
 
-    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
+    def start(self, bindings: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         """The bindings that are given; without any that help, all triples are looked at."""
-        return ONE if given is None else seeds(given, names)
+        return ONE if bindings is None else seeds(bindings, names)
 
     def for_rows(self, event: Array | None, size: int) -> TripleIndex:
         return self
@@ -88,12 +88,12 @@ class StaticGraph:
         return result
 
     def count(self, triple: TriplePattern, table: SolutionTable) -> float:
-        known = [self._known(end, table) is not None for end in (triple.subject, triple.object)]
+        bound = [self._known(end, table) is not None for end in (triple.subject, triple.object)]
         if isinstance(triple.predicate, Iri):
             whole = len(self._rows(self.terms.find(triple.predicate)))
         else:
             whole = len(self) * (1 if isinstance(triple.predicate, Variable) else 2)
-        return whole if not any(known) else table.size / 1e6 + whole / 1e3 / 1e3 ** sum(known)
+        return whole if not any(bound) else table.size / 1e6 + whole / 1e3 / 1e3 ** sum(bound)
 
     def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:
         if not isinstance(triple.predicate, Iri | Variable):
@@ -115,8 +115,11 @@ class StaticGraph:
     def _looked_up(self, table: SolutionTable, triple: TriplePattern, part: str, asked: Array) -> SolutionTable:
         """The rows of a table with the triples that have what is asked for."""
         predicate = self.terms.find(triple.predicate) if isinstance(triple.predicate, Iri) else None
-        found = self._sorted(part, predicate).find(asked)
-        row, columns = found.left, (self.subject[found.right], self.predicate[found.right], self.object[found.right])
+        matches = self._sorted(part, predicate).find(asked)
+        row, columns = (
+            matches.left,
+            (self.subject[matches.right], self.predicate[matches.right], self.object[matches.right]),
+        )
         result = table.take(row)
         keep = np.ones(len(row), bool)
         named = dict(result.columns)
@@ -131,10 +134,10 @@ class StaticGraph:
         return SolutionTable(result.size, result.event, named, table.distinct).take(keep)
 
 
-def seeds(given: SolutionTable, names: frozenset[str]) -> SolutionTable:
+def seeds(bindings: SolutionTable, names: frozenset[str]) -> SolutionTable:
     """The different bindings of some variables, whatever the event; those that some row leaves open are left out."""
-    chosen = {n: column for n, column in given.columns.items() if n in names and not given.unbound(n)}
-    return distinct(SolutionTable(given.size, None, chosen, distinct=False)) if chosen else ONE
+    chosen = {n: column for n, column in bindings.columns.items() if n in names and not bindings.unbound(n)}
+    return distinct(SolutionTable(bindings.size, None, chosen, distinct=False)) if chosen else ONE
 
 
 @dataclass(frozen=True)

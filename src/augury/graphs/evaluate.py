@@ -124,26 +124,26 @@ class TermExpressions:
         x, y = a.worth, b.worth
         error = (a.numbers == UNBOUND) | (b.numbers == UNBOUND)
         with np.errstate(invalid="ignore"):
-            found = _COMPARISONS[operator](x.number, y.number)
+            true = _COMPARISONS[operator](x.number, y.number)
             unsure = (x.family != y.family) | (x.family > t.MEASURED)
             unsure = unsure | ((x.number == y.number) & ~(x.exact & y.exact))
         unsure &= ~error
         if unsure.any():
-            unsure, found, error = np.broadcast_arrays(unsure, found, error)
-            found, error = found.copy(), error.copy()
-            self._compare_slowly(operator, a, b, np.flatnonzero(unsure), found, error)
-        return Truth(found & ~error, error)
+            unsure, true, error = np.broadcast_arrays(unsure, true, error)
+            true, error = true.copy(), error.copy()
+            self._compare_slowly(operator, a, b, np.flatnonzero(unsure), true, error)
+        return Truth(true & ~error, error)
 
     def _compare_slowly(
-        self, operator: str, a: TermColumn, b: TermColumn, rows: RowIds, found: Array, error: Array
+        self, operator: str, a: TermColumn, b: TermColumn, rows: RowIds, true: Array, error: Array
     ) -> None:
         x, y = (_rows(self._numbers(column), rows) for column in (a, b))
         if operator in ("=", "!="):  # the same term is equal to itself, but for NaN, which floats decide
             same = (x == y) & (_rows(a.worth.family, rows) != t.NUMBER)
-            found[rows[same]] = operator == "="
+            true[rows[same]] = operator == "="
             rows, x, y = rows[~same], x[~same], y[~same]
         answers = self._once(operator, [x, y])
-        found[rows], error[rows] = answers == self._true, answers == UNBOUND
+        true[rows], error[rows] = answers == self._true, answers == UNBOUND
 
     # Values
 
@@ -246,14 +246,14 @@ class TermExpressions:
         return self._answers(name, rows)[places.reshape(-1)]
 
     def _answers(self, name: str, rows: Sequence[tuple[int, ...]]) -> Array:
-        known = self.terms.answers
-        if len(known) > _MOST:
-            known.clear()
+        answers = self.terms.answers
+        if len(answers) > _MOST:
+            answers.clear()
         result = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows):
-            answer = known.get((name, row))
+            answer = answers.get((name, row))
             if answer is None:
-                answer = known[name, row] = self._answer(name, row)
+                answer = answers[name, row] = self._answer(name, row)
             result[i] = answer
         return result
 
@@ -294,8 +294,8 @@ def _checked(true: Array, error: Array) -> Truth:
     return Truth(true & ~error, error)
 
 
-def _negated(one: Truth) -> Truth:
-    return Truth(~one.true & ~one.error, one.error)
+def _negated(truth: Truth) -> Truth:
+    return Truth(~truth.true & ~truth.error, truth.error)
 
 
 def _both(a: Truth, b: Truth) -> Truth:
@@ -305,8 +305,8 @@ def _both(a: Truth, b: Truth) -> Truth:
     return Truth(true, ~true & ~false)
 
 
-def _of_truth(found: Truth) -> TermColumn:
-    true, error = np.broadcast_arrays(found.true, found.error)
+def _of_truth(truth: Truth) -> TermColumn:
+    true, error = np.broadcast_arrays(truth.true, truth.error)
     size = len(true)
     worth = Worth(np.full(size, t.TRUTH, np.uint8), true.astype(float), np.ones(size, bool), np.zeros(size, np.uint8))
     return TermColumn(np.where(error, UNBOUND, _PENDING), worth)

@@ -40,11 +40,11 @@ class ExpressionError(Exception):
 T = TypeVar("T")
 
 
-def known(found: T | None, fits: bool = True) -> T:
+def known(value: T | None, fits: bool = True) -> T:
     """What was found, if it is what a function takes."""
-    if found is None or not fits:
+    if value is None or not fits:
         raise ExpressionError
-    return found
+    return value
 
 
 def literal(term: RdfTerm) -> Literal:
@@ -85,10 +85,10 @@ def same_kind(first: RdfTerm, second: RdfTerm) -> tuple[str, str]:
     return a.text, b.text
 
 
-def like(model: RdfTerm, found: str) -> Literal:
+def like(model: RdfTerm, string: str) -> Literal:
     """A text in the language of another."""
-    one = text(model)
-    return Literal(found, one.datatype, one.language)
+    model_literal = text(model)
+    return Literal(string, model_literal.datatype, model_literal.language)
 
 
 # Truth and comparison
@@ -216,10 +216,10 @@ def _shifted(written: Literal, time: LexicalTime, length: tuple[int, Fraction]) 
     ):
         raise ExpressionError
     try:
-        found = time.local + timedelta(seconds=int(seconds))
+        shifted = time.local + timedelta(seconds=int(seconds))
     except OverflowError:
         raise ExpressionError from None
-    shown = found.isoformat() if written.datatype == lex.DATE_TIME else found.date().isoformat()
+    shown = shifted.isoformat() if written.datatype == lex.DATE_TIME else shifted.date().isoformat()
     return Literal(shown + time.zone, written.datatype)
 
 
@@ -271,14 +271,14 @@ def _substring(a: RdfTerm, start: RdfTerm, length: RdfTerm | None = None) -> Lit
 
 def _before(a: RdfTerm, b: RdfTerm) -> Literal:
     whole, part = same_kind(a, b)
-    at = whole.find(part)
-    return Literal("") if at < 0 else like(a, whole[:at])
+    index = whole.find(part)
+    return Literal("") if index < 0 else like(a, whole[:index])
 
 
 def _after(a: RdfTerm, b: RdfTerm) -> Literal:
     whole, part = same_kind(a, b)
-    at = whole.find(part)
-    return Literal("") if at < 0 else like(a, whole[at + len(part) :])
+    index = whole.find(part)
+    return Literal("") if index < 0 else like(a, whole[index + len(part) :])
 
 
 def _concatenated(*args: RdfTerm) -> Literal:
@@ -317,11 +317,11 @@ def _replaced(a: RdfTerm, pattern: RdfTerm, by: RdfTerm, flags: RdfTerm = NO_FLA
         raise ExpressionError from None
 
 
-def _template(found: re.Match[str]) -> str:
+def _template(match: re.Match[str]) -> str:
     """What stands for a group, or for itself, as Python writes it."""
-    if found[2]:
-        return rf"\g<{found[2]}>"
-    return r"\\" if found[1] == "\\" else "$" if found[1] else r"\\"
+    if match[2]:
+        return rf"\g<{match[2]}>"
+    return r"\\" if match[1] == "\\" else "$" if match[1] else r"\\"
 
 
 def _language_matches(tag: RdfTerm, range: RdfTerm) -> Literal:
@@ -415,11 +415,11 @@ def _shown(value: Number) -> str:
 
 
 def _to_boolean(a: RdfTerm) -> Literal:
-    found = literal(a)
-    if found.datatype in RANKS:
-        value = number(found)
+    source = literal(a)
+    if source.datatype in RANKS:
+        value = number(source)
         return literal_of(value == value and value != 0)
-    read = lex.boolean_of(Literal(found.text.strip(), BOOLEAN)) if found.datatype in (STRING, BOOLEAN) else None
+    read = lex.boolean_of(Literal(source.text.strip(), BOOLEAN)) if source.datatype in (STRING, BOOLEAN) else None
     return literal_of(known(read))
 
 
@@ -445,11 +445,11 @@ def _to_number(datatype: str) -> Callable[[RdfTerm], Literal]:
 
 
 def _to_date_time(a: RdfTerm) -> Literal:
-    found = literal(a)
-    if found.datatype in (STRING, lex.DATE_TIME):
-        written = Literal(found.text.strip(), lex.DATE_TIME)
-    elif found.datatype == lex.DATE:
-        written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", found.text), lex.DATE_TIME)
+    source = literal(a)
+    if source.datatype in (STRING, lex.DATE_TIME):
+        written = Literal(source.text.strip(), lex.DATE_TIME)
+    elif source.datatype == lex.DATE:
+        written = Literal(re.sub(r"^(-?\d+-\d\d-\d\d)", r"\1T00:00:00", source.text), lex.DATE_TIME)
     else:
         raise ExpressionError
     return known(written, moment_of(written) is not None)

@@ -48,7 +48,9 @@ class EventTriples:
         return EventTriples(events, *(column[different] for column in columns))
 
     def of_events(self, numbers: Integers) -> EventTriples:
-        """The triples of the events with these numbers, one of which may be there twice; they are numbered anew in this order."""
+        """The triples of the events with these numbers, one of which may be there twice; they are renumbered in
+        this order.
+        """
         size, first = len(numbers), int(numbers[0]) if len(numbers) else 0
         if size and int(numbers[-1]) - first == size - 1 and bool((np.diff(numbers) == 1).all()):
             lo, hi = np.searchsorted(self.event, [first, first + size])
@@ -106,8 +108,8 @@ class ReadAhead:
             return None
         different = {id(part.terms): part.terms for part in parts}
         numbers = {i: terms.keys.add_all(others.keys, 0) for i, others in different.items() if others is not terms}
-        own = [p.triples if p.terms is terms else p.triples.renumbered(numbers[id(p.terms)]) for p in parts]
-        return ReadAhead(terms, needs, EventTriples.joined(own))
+        triples = [p.triples if p.terms is terms else p.triples.renumbered(numbers[id(p.terms)]) for p in parts]
+        return ReadAhead(terms, needs, EventTriples.joined(triples))
 
 
 class HasBlanks(Exception):
@@ -123,9 +125,9 @@ class Read:
 
 
 def read(texts: Texts, terms: Terms, needs: TripleNeeds = ALL, names: EventNames | None = None) -> Read:
-    """The triples of events that somebody needs. Blank nodes are named `label.name` by the `names` of events.
+    """The triples of events that some pattern needs. Blank nodes are named `label.name` by the `names` of events.
 
-    Where there are no names, blank nodes are told apart by a running number. A text that is malformed has no triples; what
+    Without names, blank nodes are distinguished by a running number. A text that is malformed has no triples; what
     becomes of its event is up to the caller.
     """
     events = len(texts)
@@ -138,13 +140,13 @@ def read(texts: Texts, terms: Terms, needs: TripleNeeds = ALL, names: EventNames
         return Read(EventTriples.of(events, rows), malformed)
     data, bounds = bytes_of(texts)
     wanted = _wanted(terms, needs)
-    found, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
+    columns, plain, repeated = scan(data, bounds, lambda: _name_column(called, events), terms, wanted)
     if plain.all():
-        return Read(EventTriples.of(events, found[:4].T) if repeated else EventTriples(events, *found[:4]))
+        return Read(EventTriples.of(events, columns[:4].T) if repeated else EventTriples(events, *columns[:4]))
     odd = np.flatnonzero(~plain).tolist()
     odd_texts = [data[bounds[i] : bounds[i + 1]].tobytes().decode("utf-8", "surrogatepass") for i in odd]
     rows, malformed = _parsed(odd_texts, odd, terms, needs, called)
-    return Read(EventTriples.of(events, np.concatenate([found[:4].T, rows])), malformed)
+    return Read(EventTriples.of(events, np.concatenate([columns[:4].T, rows])), malformed)
 
 
 class EventNames(Protocol):
@@ -214,12 +216,12 @@ def _parsed(
     keys, numbers, malformed = list[bytes](), list[int](), list[MalformedGraph]()
     for event, text in zip(events, texts, strict=True):
         try:
-            found = list(_triples_of(text or "", _Blanks(names, event), wanted))
+            terms_of_text = list(_triples_of(text or "", _Blanks(names, event), wanted))
         except SyntaxError as error:
             malformed.append(MalformedGraph(event, error.lineno or 0, said_by_parser(error)))
             continue
-        keys += found
-        numbers += [event] * (len(found) // 3)
+        keys += terms_of_text
+        numbers += [event] * (len(terms_of_text) // 3)
     rows = terms.keys.add(keys).reshape(-1, 3)
     return np.column_stack([np.array(numbers, np.int64).reshape(-1, 1), rows]), malformed
 

@@ -24,27 +24,27 @@ SEED, _PRIME, _OTHER, _BITS = 0x1505, 0x01000193, 668265263, 0x7FFFFFFF
 @helper
 def hash_of(data: Bytes, begin: int, end: int) -> int:
     """A hash of 31 bits. Four are made of every fourth byte each, so that none waits for the product of another."""
-    a, b, c, d, at = SEED, SEED + 1, SEED + 2, SEED + 3, begin
-    while at + 4 <= end:
-        a = ((a ^ int(data[at])) * _PRIME) & _BITS
-        b = ((b ^ int(data[at + 1])) * _PRIME) & _BITS
-        c = ((c ^ int(data[at + 2])) * _PRIME) & _BITS
-        d = ((d ^ int(data[at + 3])) * _PRIME) & _BITS
-        at += 4
-    while at < end:
-        a = ((a ^ int(data[at])) * _PRIME) & _BITS
-        at += 1
+    a, b, c, d, pos = SEED, SEED + 1, SEED + 2, SEED + 3, begin
+    while pos + 4 <= end:
+        a = ((a ^ int(data[pos])) * _PRIME) & _BITS
+        b = ((b ^ int(data[pos + 1])) * _PRIME) & _BITS
+        c = ((c ^ int(data[pos + 2])) * _PRIME) & _BITS
+        d = ((d ^ int(data[pos + 3])) * _PRIME) & _BITS
+        pos += 4
+    while pos < end:
+        a = ((a ^ int(data[pos])) * _PRIME) & _BITS
+        pos += 1
     a = ((a ^ b) * _OTHER + c) & _BITS
     a = ((a ^ (a >> 13)) * _OTHER + d) & _BITS
     return a ^ (a >> 16)
 
 
 @helper
-def same_bytes(data: Bytes, at: int, others: Array, other: int, length: int) -> bool:
+def same_bytes(data: Bytes, begin: int, other_data: Array, other_begin: int, length: int) -> bool:
     """Whether the same bytes stand at two places. All are looked at, many at a time."""
     different = 0
     for i in range(length):
-        different |= data[at + i] ^ others[other + i]
+        different |= data[begin + i] ^ other_data[other_begin + i]
     return different == 0
 
 
@@ -174,10 +174,10 @@ class Keys:
 
     def _add_plainly(self, keys: Sequence[bytes]) -> Array:
         self._list()
-        known, new = self._numbers, list[bytes]()
+        number_of, new = self._numbers, list[bytes]()
         numbers = np.empty(len(keys), np.int64)
         for i, key in enumerate(keys):
-            number = known.setdefault(key, self.n + len(new))
+            number = number_of.setdefault(key, self.n + len(new))
             if number == self.n + len(new):
                 new.append(key)
             numbers[i] = number

@@ -117,10 +117,10 @@ def boolean_of(literal: Literal) -> bool | None:
 def moment_of(literal: Literal) -> LexicalTime | None:
     """The time that a literal of xsd:dateTime, xsd:date or xsd:time stands for."""
     shape = {DATE_TIME: _DATE_TIME, DATE: _DATE, TIME: _TIME}.get(literal.datatype)
-    found = shape.fullmatch(literal.text) if shape is not None else None
-    if found is None:
+    match = shape.fullmatch(literal.text) if shape is not None else None
+    if match is None:
         return None
-    parts = {**_MIDNIGHT_OF_THE_EPOCH, **found.groupdict()}
+    parts = {**_MIDNIGHT_OF_THE_EPOCH, **match.groupdict()}
     zone, fraction = parts["zone"] or "", parts["fraction"] or ""
     if zone[1:] > "14:00":
         return None

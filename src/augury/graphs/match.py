@@ -1,8 +1,8 @@
 """Basic patterns: triples that have to be there, in the graph of each event or in a static graph.
 
 Triples are joined one by one, those first of which there are few, and conditions are asked as soon as what they look at is bound.
-A graph says which rows fit one triple (`select`) and how a table goes on with one more (`extend`); see `EventGraph` here and
-`StaticGraph` in `dataset.py`.
+A graph says which rows fit one triple (`select`) and how a table is extended by one more (`extend`); see
+`EventGraph` here and `StaticGraph` in `dataset.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TripleIndex(Protocol):
 
     events: int
 
-    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
+    def start(self, bindings: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         """What the first triple is joined with."""
         ...
 
@@ -80,11 +80,11 @@ class FilterCheck(Protocol):
 
 
 def match_basic(
-    graph: TripleIndex, pattern: p.Basic, filters: Filters, given: SolutionTable | None = None
+    graph: TripleIndex, pattern: p.Basic, filters: Filters, bindings: SolutionTable | None = None
 ) -> SolutionTable:
     """The rows that fit all triples of a pattern and meet the conditions."""
     names = p.may_bind(pattern)
-    table = graph.start(given, names)
+    table = graph.start(bindings, names)
     remaining = list(pattern.triples)
     while remaining:
         triple = min(remaining, key=lambda t: graph.count(t, table))
@@ -100,7 +100,7 @@ class EventGraph:
         self.triples, self.terms, self.events = triples, terms, triples.events
         self._selected: dict[int, tuple[Array, Array, Array, Array]] = {}
 
-    def start(self, given: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
+    def start(self, bindings: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
         return ONE
 
     def has_nodes(self, event: Array | None, terms: Array) -> Mask:
@@ -110,8 +110,8 @@ class EventGraph:
         if not result.all():
             assert event is not None
             both = [np.concatenate([t.event, t.event]), np.concatenate([t.subject, t.object])]
-            codes, known = joint_codes([event, terms], both)
-            result = is_in(codes, known)
+            codes, nodes = joint_codes([event, terms], both)
+            result = is_in(codes, nodes)
         return result
 
     def for_rows(self, event: Array | None, size: int) -> EventGraph:
@@ -134,8 +134,8 @@ class EventGraph:
         shared = any(isinstance(v, Variable) and v.name in table.columns for v in _parts(triple))
         apart = 0 if shared or table is ONE else len(self.triples) + 1
         if isinstance(triple.predicate, Iri):
-            known = sum(not isinstance(part, Variable) for part in (triple.subject, triple.object))
-            return apart + len(self.select(self.terms.find(triple.predicate))[1]) / [1, 4, 16][known]
+            constants = sum(not isinstance(part, Variable) for part in (triple.subject, triple.object))
+            return apart + len(self.select(self.terms.find(triple.predicate))[1]) / [1, 4, 16][constants]
         return apart + len(self.triples) * (1 if isinstance(triple.predicate, Variable) else 2)
 
     def extend(self, table: SolutionTable, triple: TriplePattern, filters: Filters) -> SolutionTable:

@@ -68,162 +68,162 @@ _RDF = np.frombuffer(f"^^<{RDF}".encode(), np.uint8)
 
 
 @helper
-def _begins(data: Bytes, at: int, end: int, text: Array) -> bool:
+def _begins(data: Bytes, begin: int, end: int, text: Array) -> bool:
     """Whether a text stands at a place."""
-    return end - at >= len(text) and same_bytes(data, at, text, 0, len(text))
+    return end - begin >= len(text) and same_bytes(data, begin, text, 0, len(text))
 
 
 @helper
-def _after_space(data: Bytes, at: int, end: int) -> int:
+def _after_space(data: Bytes, pos: int, end: int) -> int:
     """Where spaces, ends of lines and comments end."""
-    while at < end:
-        if CLASSES[data[at]] & _SPACE:
-            at += 1
-        elif data[at] == _HASH:
-            while at < end and data[at] != _LF and data[at] != _CR:
-                at += 1
+    while pos < end:
+        if CLASSES[data[pos]] & _SPACE:
+            pos += 1
+        elif data[pos] == _HASH:
+            while pos < end and data[pos] != _LF and data[pos] != _CR:
+                pos += 1
         else:
             break
-    return at
+    return pos
 
 
 @helper
-def _iri_end(data: Bytes, at: int, end: int) -> int:
+def _iri_end(data: Bytes, pos: int, end: int) -> int:
     """Where an IRI ends that begins with `<` here; NOT_PLAIN where it has what no plain one has."""
-    at += 1
-    while at < end and CLASSES[data[at]] & _IN_IRI:
-        at += 1
-    return at + 1 if at < end and data[at] == _GT else NOT_PLAIN
+    pos += 1
+    while pos < end and CLASSES[data[pos]] & _IN_IRI:
+        pos += 1
+    return pos + 1 if pos < end and data[pos] == _GT else NOT_PLAIN
 
 
 @helper
 def _is_plain_iri(data: Bytes, begin: int, end: int) -> bool:
     """Whether what stands between `<` and `>` is surely an IRI: a scheme, a host and a port or none, a path, a query, a fragment."""
-    at, last = begin + 1, end - 1
-    if not CLASSES[data[at]] & _LETTER:
+    pos, last = begin + 1, end - 1
+    if not CLASSES[data[pos]] & _LETTER:
         return False
-    while at < last and (
-        CLASSES[data[at]] & (_LETTER | _DIGIT) or data[at] == 43 or data[at] == _MINUS or data[at] == _DOT
+    while pos < last and (
+        CLASSES[data[pos]] & (_LETTER | _DIGIT) or data[pos] == 43 or data[pos] == _MINUS or data[pos] == _DOT
     ):
-        at += 1
-    if at >= last or data[at] != _COLON:
+        pos += 1
+    if pos >= last or data[pos] != _COLON:
         return False
-    at += 1
-    if at + 1 < last and data[at] == _SLASH and data[at + 1] == _SLASH:
-        at += 2
-        first = at
-        while at < last and CLASSES[data[at]] & _HOST:
-            at += 1
-        if at == first:
+    pos += 1
+    if pos + 1 < last and data[pos] == _SLASH and data[pos + 1] == _SLASH:
+        pos += 2
+        first = pos
+        while pos < last and CLASSES[data[pos]] & _HOST:
+            pos += 1
+        if pos == first:
             return False
-        if at < last and data[at] == _COLON:
-            at += 1
-            first = at
-            while at < last and CLASSES[data[at]] & _DIGIT:
-                at += 1
-            if at == first:
+        if pos < last and data[pos] == _COLON:
+            pos += 1
+            first = pos
+            while pos < last and CLASSES[data[pos]] & _DIGIT:
+                pos += 1
+            if pos == first:
                 return False
-        if at < last and data[at] != _SLASH and data[at] != _QUESTION and data[at] != _HASH:
+        if pos < last and data[pos] != _SLASH and data[pos] != _QUESTION and data[pos] != _HASH:
             return False
-    elif at >= last or not CLASSES[data[at]] & (_LETTER | _DIGIT):
+    elif pos >= last or not CLASSES[data[pos]] & (_LETTER | _DIGIT):
         return False
     part = 0  # of path, query, fragment
-    while at < last:
-        byte = data[at]
+    while pos < last:
+        byte = data[pos]
         if CLASSES[byte] & _PATH:
-            at += 1
+            pos += 1
         elif byte == _PERCENT:
-            if at + 2 >= last or not CLASSES[data[at + 1]] & _HEX or not CLASSES[data[at + 2]] & _HEX:
+            if pos + 2 >= last or not CLASSES[data[pos + 1]] & _HEX or not CLASSES[data[pos + 2]] & _HEX:
                 return False
-            at += 3
+            pos += 3
         elif byte == _QUESTION and part == 0:
             part = 1
-            at += 1
+            pos += 1
         elif byte == _HASH and part < 2:
             part = 2
-            at += 1
+            pos += 1
         else:
             return False
     return True
 
 
 @helper
-def _label_end(data: Bytes, at: int, end: int) -> int:
+def _label_end(data: Bytes, pos: int, end: int) -> int:
     """Where a blank node ends that begins with `_` here, and is of letters and digits, with a space behind it."""
-    if at + 2 >= end or data[at + 1] != _COLON:
+    if pos + 2 >= end or data[pos + 1] != _COLON:
         return NOT_PLAIN
-    at += 2
-    first = at
-    while at < end and CLASSES[data[at]] & (_LETTER | _DIGIT):
-        at += 1
-    return at if at > first and at < end and CLASSES[data[at]] & _SPACE else NOT_PLAIN
+    pos += 2
+    first = pos
+    while pos < end and CLASSES[data[pos]] & (_LETTER | _DIGIT):
+        pos += 1
+    return pos if pos > first and pos < end and CLASSES[data[pos]] & _SPACE else NOT_PLAIN
 
 
 @helper
-def _tag_end(data: Bytes, at: int, end: int) -> int:
+def _tag_end(data: Bytes, pos: int, end: int) -> int:
     """Where a language ends that begins with `@` here: two or three letters, and two more behind a hyphen or none."""
-    at += 1
-    first = at
-    while at < end and CLASSES[data[at]] & _LETTER:
-        at += 1
-    if at - first < 2 or at - first > 3:
+    pos += 1
+    first = pos
+    while pos < end and CLASSES[data[pos]] & _LETTER:
+        pos += 1
+    if pos - first < 2 or pos - first > 3:
         return NOT_PLAIN
-    if at < end and data[at] == _MINUS:
-        at += 1
-        first = at
-        while at < end and CLASSES[data[at]] & _LETTER:
-            at += 1
-        if at - first != 2:
+    if pos < end and data[pos] == _MINUS:
+        pos += 1
+        first = pos
+        while pos < end and CLASSES[data[pos]] & _LETTER:
+            pos += 1
+        if pos - first != 2:
             return NOT_PLAIN
-    if at < end and (data[at] == _MINUS or CLASSES[data[at]] & _DIGIT):
+    if pos < end and (data[pos] == _MINUS or CLASSES[data[pos]] & _DIGIT):
         return NOT_PLAIN
-    return at
+    return pos
 
 
 @helper
-def _literal_end(data: Bytes, at: int, end: int) -> int:
+def _literal_end(data: Bytes, pos: int, end: int) -> int:
     """Where the text of a literal ends that begins with a quote here, behind the second quote."""
-    at += 1
-    first = at
-    while at < end and CLASSES[data[at]] & _IN_TEXT:
-        at += 1
-    if at >= end or data[at] != _QUOTE:
+    pos += 1
+    first = pos
+    while pos < end and CLASSES[data[pos]] & _IN_TEXT:
+        pos += 1
+    if pos >= end or data[pos] != _QUOTE:
         return NOT_PLAIN
-    if at == first and at + 1 < end and data[at + 1] == _QUOTE:  # three quotes begin a long text
+    if pos == first and pos + 1 < end and data[pos + 1] == _QUOTE:  # three quotes begin a long text
         return NOT_PLAIN
-    return at + 1
+    return pos + 1
 
 
 @helper
-def _term_end(data: Bytes, at: int, end: int, kind: Array) -> int:
+def _term_end(data: Bytes, pos: int, end: int, kind: Array) -> int:
     """Where a term ends; NOT_PLAIN where it is not plain as far as that is looked at here.
 
     `kind` is where the last datatype stood at this place of an event, and its length: mostly it is the next one as well.
     """
-    byte = data[at]
+    byte = data[pos]
     if byte == _UNDERSCORE:
-        return _label_end(data, at, end)  # type: ignore[no-any-return]
+        return _label_end(data, pos, end)  # type: ignore[no-any-return]
     typed = False
     if byte == _QUOTE:
-        at = _literal_end(data, at, end)
-        if at < 0 or at >= end:
+        pos = _literal_end(data, pos, end)
+        if pos < 0 or pos >= end:
             return NOT_PLAIN
         length = kind[1]
-        if 0 < length <= end - at and same_bytes(data, at, data, kind[0], length):
-            return at + length  # type: ignore[no-any-return]
-        if data[at] == _AT:
-            return _tag_end(data, at, end)  # type: ignore[no-any-return]
-        if data[at] != _CARET:
-            return at
-        if at + 2 >= end or data[at + 1] != _CARET:
+        if 0 < length <= end - pos and same_bytes(data, pos, data, kind[0], length):
+            return pos + length  # type: ignore[no-any-return]
+        if data[pos] == _AT:
+            return _tag_end(data, pos, end)  # type: ignore[no-any-return]
+        if data[pos] != _CARET:
+            return pos
+        if pos + 2 >= end or data[pos + 1] != _CARET:
             return NOT_PLAIN
-        at += 2
+        pos += 2
         typed = True
-    if data[at] != _LT:
+    if data[pos] != _LT:
         return NOT_PLAIN
-    result = _iri_end(data, at, end)
+    result = _iri_end(data, pos, end)
     if typed and result > 0:
-        kind[0], kind[1] = at - 2, result - at + 2
+        kind[0], kind[1] = pos - 2, result - pos + 2
     return result  # type: ignore[no-any-return]
 
 
@@ -233,8 +233,8 @@ def _is_plain(data: Bytes, begin: int, end: int) -> bool:
     if data[begin] == _LT:
         return _is_plain_iri(data, begin, end)  # type: ignore[no-any-return]
     if data[begin] == _QUOTE and data[end - 1] == _GT:
-        at = _literal_end(data, begin, end)
-        return not _begins(data, at, end, _RDF) and _is_plain_iri(data, at + 2, end)
+        text_end = _literal_end(data, begin, end)
+        return not _begins(data, text_end, end, _RDF) and _is_plain_iri(data, text_end + 2, end)
     return True
 
 
@@ -246,58 +246,66 @@ def _written(
 
     A blank node has the name of its event behind its label, a language is in lower case.
     """
-    at = first
+    pos = first
     for i in range(begin, end):
-        keys[at] = data[i]
-        at += 1
+        keys[pos] = data[i]
+        pos += 1
     if data[begin] == _UNDERSCORE:
-        keys[at] = _DOT
-        at += 1
+        keys[pos] = _DOT
+        pos += 1
         for i in range(name_ends[event], name_ends[event + 1]):
-            keys[at] = names[i]
-            at += 1
-        return at
-    i = at - 1
+            keys[pos] = names[i]
+            pos += 1
+        return pos
+    i = pos - 1
     while keys[i] != _AT:
         if keys[i] >= 65 and keys[i] <= 90:
             keys[i] = keys[i] + 32
         i -= 1
-    return at
+    return pos
 
 
 @helper
 def _key_end(data: Bytes, begin: int, end: int) -> int:
     """Where the key of a term ends: xsd:string is left out."""
     if data[begin] == _QUOTE and data[end - 1] == _GT:
-        at = end - len(_STRING)
-        if at > begin and _begins(data, at, end, _STRING):
-            return at
+        datatype_begin = end - len(_STRING)
+        if datatype_begin > begin and _begins(data, datatype_begin, end, _STRING):
+            return datatype_begin
     return end
 
 
 @Kernel
 def scan_graphs(
-    texts: Arrays, lines: bool, known: Arrays, wanted: Array, every: bool, found: Arrays, scratch: Arrays, state: Array
+    texts: Arrays,
+    lines: bool,
+    key_table: Arrays,
+    wanted: Array,
+    every: bool,
+    output: Arrays,
+    scratch: Arrays,
+    state: Array,
 ) -> int:
     """Reads texts from the event on that `state` says; DONE, NO_ROOM for the next one, or NO_NAMES for its blank nodes.
 
-    `texts` are bytes and bounds, of the texts and of the names of events; `known` are the keys. `found` takes the triples, and
-    of each text whether it could be read here. Of `lines`, a text has one triple, and may have the name of a graph.
-    Some texts are read at a time: first their terms are found in the bytes, then they are looked up, all together, so that none
-    waits for another. Meanwhile `asked` has the terms, and `drafts` the triples, with the places of terms among `asked`; a term
-    that is known stands there as -1 - its number.
+    `texts` has the bytes and bounds of the texts and of the names of events. `key_table` has the keys. `output` receives the
+    triples and, for each text, whether this kernel could read it. With `lines`, a text is one triple and may name a graph.
+
+    The kernel reads several texts at a time: it first finds their terms in the bytes, then looks all of them up, so that no
+    lookup waits for another. `asked` holds these terms and `drafts` the triples. A draft refers to a term by its index in
+    `asked`, or by -1 - number where the term has a number already.
     """
     data, bounds, names, name_ends = texts
-    keys, ends, buckets = known
-    rows, plain = found
+    keys, ends, buckets = key_table
+    rows, plain = output
     guesses, kinds, asked, drafts = scratch
     n, count, events, event = state[TERMS], state[TRIPLES], len(bounds) - 1, state[EVENT]
     while event < events:
         # The terms of some texts
         terms, triples, room, status = 0, 0, 0, DONE
         while event < events:
-            at, end = bounds[event], bounds[event + 1]
-            size = end - at
+            pos, end = bounds[event], bounds[event + 1]
+            size = end - pos
             if room and (terms + size // 3 + 2 > asked.shape[1] or room > _PORTION):
                 break
             more = size
@@ -313,65 +321,65 @@ def scan_graphs(
                 status = NO_ROOM
                 break
             room += more
-            first_term, first_triple, good, place = terms, triples, True, 0
+            first_term, first_triple, good, slot = terms, triples, True, 0
             subject, subject_begin, subject_size = 0, 0, 0
-            at = _after_space(data, at, end)
-            while at < end:
+            pos = _after_space(data, pos, end)
+            while pos < end:
                 # The subject, which mostly is that of the triple before
                 good = False
-                begin = at
-                again = 0 < subject_size <= end - at and same_bytes(data, at, data, subject_begin, subject_size)
+                begin = pos
+                again = 0 < subject_size <= end - pos and same_bytes(data, pos, data, subject_begin, subject_size)
                 if again:
-                    stop = at + subject_size
-                elif data[at] == _QUOTE:
+                    stop = pos + subject_size
+                elif data[pos] == _QUOTE:
                     break
                 else:
-                    stop = _term_end(data, at, end, kinds[place])
+                    stop = _term_end(data, pos, end, kinds[slot])
                     if stop < 0:
                         break
-                at = _after_space(data, stop, end)
+                pos = _after_space(data, stop, end)
                 # The predicate, which mostly is that of the triple at the same place of the event before
-                if at >= end or data[at] != _LT:
+                if pos >= end or data[pos] != _LT:
                     break
-                predicate = guesses[place]
+                predicate = guesses[slot]
                 length = ends[predicate + 1] - ends[predicate] if predicate >= 0 else 0
-                if 0 < length <= end - at and same_bytes(data, at, keys, ends[predicate], length):
-                    at += length
+                if 0 < length <= end - pos and same_bytes(data, pos, keys, ends[predicate], length):
+                    pos += length
                 else:
-                    predicate_end = _iri_end(data, at, end)
+                    predicate_end = _iri_end(data, pos, end)
                     if predicate_end < 0:
                         break
-                    h = hash_of(data, at, predicate_end)
-                    b = find_key(data, at, predicate_end, h, keys, ends, buckets)
+                    h = hash_of(data, pos, predicate_end)
+                    b = find_key(data, pos, predicate_end, h, keys, ends, buckets)
                     predicate = buckets[b] & NUMBER if buckets[b] >= 0 else -1
                     if predicate < 0:
-                        if not _is_plain_iri(data, at, predicate_end):
+                        if not _is_plain_iri(data, pos, predicate_end):
                             break
                         if every:
-                            put_key(data, at, predicate_end, h, keys, ends, n, buckets, b)
+                            put_key(data, pos, predicate_end, h, keys, ends, n, buckets, b)
                             predicate = n
                             n += 1
-                    guesses[place] = predicate
-                    at = predicate_end
+                    guesses[slot] = predicate
+                    pos = predicate_end
                 # The object, and the full stop
-                at = _after_space(data, at, end)
-                if at >= end:
+                pos = _after_space(data, pos, end)
+                if pos >= end:
                     break
-                object_begin, object_end = at, _term_end(data, at, end, kinds[place])
-                place = (place + 1) % len(guesses)
+                object_begin, object_end = pos, _term_end(data, pos, end, kinds[slot])
+                slot = (slot + 1) % len(guesses)
                 if object_end < 0:
                     break
-                at = _after_space(data, object_end, end)
-                graph_begin, graph_end = at, at
-                if lines and at < end and (data[at] == _LT or data[at] == _UNDERSCORE):
-                    graph_end = _term_end(data, at, end, kinds[place])
+                pos = _after_space(data, object_end, end)
+                graph_begin, graph_end = pos, pos
+                if lines and pos < end and (data[pos] == _LT or data[pos] == _UNDERSCORE):
+                    graph_end = _term_end(data, pos, end, kinds[slot])
                     if graph_end < 0:
                         break
-                    at = _after_space(data, graph_end, end)
-                if at >= end or data[at] != _DOT:
+                    pos = _after_space(data, graph_end, end)
+                if pos >= end or data[pos] != _DOT:
                     break
-                at = _after_space(data, at + 1, end)
-                if lines and at < end:
+                pos = _after_space(data, pos + 1, end)
+                if lines and pos < end:
                     break
                 use = every or (predicate >= 0 and predicate < len(wanted) and wanted[predicate])
                 for which in (1, 3, 4):
@@ -494,7 +502,7 @@ def scan_graphs(
 
 
 def frozen(data: Any) -> Array:
-    """Bytes as an array that nobody writes to: what else is the same is another type to the compiler, and compiled again."""
+    """Bytes as a read-only array: a writable one is another type to the compiler, which would compile again."""
     result = np.frombuffer(data, np.uint8)
     result.flags.writeable = False
     return result

@@ -69,8 +69,8 @@ def key_from(term: Any, label: Callable[[str], str]) -> bytes:
 def term_of_n_triples(text: str) -> RdfTerm:
     """The term that a text of N-Triples is."""
     ox = oxigraph()
-    (found,) = ox.parse(f"<urn:s> <urn:p> {text} .".encode(), ox.RdfFormat.N_TRIPLES)
-    return term_from(found.object)
+    (triple,) = ox.parse(f"<urn:s> <urn:p> {text} .".encode(), ox.RdfFormat.N_TRIPLES)
+    return term_from(triple.object)
 
 
 def as_oxigraph(term: RdfTerm) -> Any:

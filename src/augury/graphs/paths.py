@@ -32,31 +32,33 @@ def relation(graph: TripleIndex, terms: Terms, triple: TriplePattern, table: Sol
     subject, object = triple.subject, triple.object
     starts, ends = walk.known(subject, table), walk.known(object, table)
     if starts is not None:
-        found = walk.pairs(path, starts)
+        reached = walk.pairs(path, starts)
     elif ends is not None:
-        found = _swapped(walk.pairs(p.Inverse(path), ends))
+        reached = _swapped(walk.pairs(p.Inverse(path), ends))
     else:
-        found = walk.pairs(path, None)
-    named = _under(found, subject, object, terms)
+        reached = walk.pairs(path, None)
+    named = _under(reached, subject, object, terms)
     return named if table is ONE else joined(table, named, graph.events)
 
 
-def _under(found: SolutionTable, subject: object, object: object, terms: Terms) -> SolutionTable:
+def _under(reached: SolutionTable, subject: object, object: object, terms: Terms) -> SolutionTable:
     """Pairs under the variables at both ends; those fall that do not fit the constants."""
-    keep = np.ones(found.size, bool)
+    keep = np.ones(reached.size, bool)
     named: dict[str, Array] = {}
-    for end, column in ((subject, found.columns[FROM]), (object, found.columns[TO])):
+    for end, column in ((subject, reached.columns[FROM]), (object, reached.columns[TO])):
         if not isinstance(end, Variable):
             keep &= column == terms.number(end)  # type: ignore[arg-type]
         elif end.name in named:
             keep &= column == named[end.name]
         else:
             named[end.name] = column
-    return distinct(SolutionTable(found.size, found.event, named, distinct=False).take(keep))
+    return distinct(SolutionTable(reached.size, reached.event, named, distinct=False).take(keep))
 
 
-def _swapped(found: SolutionTable) -> SolutionTable:
-    return SolutionTable(found.size, found.event, {FROM: found.columns[TO], TO: found.columns[FROM]}, found.distinct)
+def _swapped(reached: SolutionTable) -> SolutionTable:
+    return SolutionTable(
+        reached.size, reached.event, {FROM: reached.columns[TO], TO: reached.columns[FROM]}, reached.distinct
+    )
 
 
 class _Walk:
@@ -125,11 +127,11 @@ class _Walk:
     def _from(self, step: SolutionTable, starts: SolutionTable | None) -> SolutionTable:
         return step if starts is None else _ordered(joined(step, starts, self.graph.events))
 
-    def _then(self, found: SolutionTable, path: Path) -> SolutionTable:
+    def _then(self, reached: SolutionTable, path: Path) -> SolutionTable:
         """Pairs, and from where they lead to, one more path."""
-        columns = {BETWEEN: found.columns[FROM], FROM: found.columns[TO]}
-        first = SolutionTable(found.size, found.event, columns)
-        nodes = distinct(SolutionTable(found.size, found.event, {FROM: found.columns[TO]}, distinct=False))
+        columns = {BETWEEN: reached.columns[FROM], FROM: reached.columns[TO]}
+        first = SolutionTable(reached.size, reached.event, columns)
+        nodes = distinct(SolutionTable(reached.size, reached.event, {FROM: reached.columns[TO]}, distinct=False))
         both = joined(first, self.pairs(path, nodes), self.graph.events)
         columns = {FROM: both.columns[BETWEEN], TO: both.columns[TO]}
         return distinct(SolutionTable(both.size, both.event, columns, distinct=False))
@@ -144,13 +146,13 @@ class _Walk:
             result = distinct(united(result, alone, self.graph.events))
         return result
 
-    def _closed(self, found: SolutionTable, path: Path) -> SolutionTable:
+    def _closed(self, reached: SolutionTable, path: Path) -> SolutionTable:
         """All that is reached by one step or more, semi-naively: only what is new takes another step."""
-        new = found
+        new = reached
         while new.size:
-            new = _unknown(self._then(new, path), found)
-            found = united(found, new, self.graph.events)
-        return SolutionTable(found.size, found.event, found.columns)
+            new = _unknown(self._then(new, path), reached)
+            reached = united(reached, new, self.graph.events)
+        return SolutionTable(reached.size, reached.event, reached.columns)
 
     def nodes(self) -> SolutionTable:
         """All nodes of the graph: what is subject or object of a triple."""
@@ -163,15 +165,17 @@ class _Walk:
         return distinct(SolutionTable(len(both), events[order], {FROM: both[order]}, distinct=False))
 
 
-def _unknown(reached: SolutionTable, known: SolutionTable) -> SolutionTable:
+def _unknown(reached: SolutionTable, earlier: SolutionTable) -> SolutionTable:
     """The pairs that are not known yet."""
 
     def parts(table: SolutionTable) -> list[Array]:
         return [column for column in (table.event, table.columns[FROM], table.columns[TO]) if column is not None]
 
-    codes, seen = joint_codes(parts(reached), parts(known))
+    codes, seen = joint_codes(parts(reached), parts(earlier))
     return reached.take(~is_in(codes, seen))
 
 
-def _ordered(found: SolutionTable) -> SolutionTable:
-    return SolutionTable(found.size, found.event, {FROM: found.columns[FROM], TO: found.columns[TO]}, found.distinct)
+def _ordered(reached: SolutionTable) -> SolutionTable:
+    return SolutionTable(
+        reached.size, reached.event, {FROM: reached.columns[FROM], TO: reached.columns[TO]}, reached.distinct
+    )

@@ -1,8 +1,8 @@
 """Interns RDF terms: each distinct term has a number; their values are columns.
 
-A term is kept as a *key*, the bytes by which it is told from others: `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<datatype>`
-(N-Triples without escapes; xsd:string is left out). Numbers of terms do not order. Terms are compared by the columns beside,
-which are filled once for each of them, see `Worth`.
+A term is kept as a *key*, the bytes that identify it: `<iri>`, `_:label`, `"text"`, `"text"@tag`,
+`"text"^^<datatype>` (N-Triples without escapes; xsd:string is left out). Numbers of terms do not order. Terms are
+compared by the columns beside, which are filled once for each of them, see `Worth`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Worth:
 
 
 class Terms:
-    """Different terms by their numbers. It only grows, until `retain` forgets what nobody needs."""
+    """Different terms by their numbers. It only grows, until `retain` forgets unused terms."""
 
     def __init__(self) -> None:
         self.keys = Keys()
@@ -184,7 +184,7 @@ def n_triples(term: Iri | Literal) -> str:
     """A term as N-Triples writes it."""
     if isinstance(term, Iri):
         return key_text(term)
-    text = re.sub(r'["\\\x00-\x1f\x7f]', lambda found: f"\\u{ord(found[0]):04X}", term.text)
+    text = re.sub(r'["\\\x00-\x1f\x7f]', lambda char: f"\\u{ord(char[0]):04X}", term.text)
     return key_text(Literal(text, term.datatype, term.language))
 
 
@@ -289,7 +289,7 @@ def term_of(value: Value) -> RdfTerm:
             return Literal(text, LANG_STRING, tag)
         case Term("literal", (str(text), Iri(datatype))):
             return Literal(text, datatype)
-    raise DataError(f"is no term of RDF: {show_value(value)}")
+    raise DataError(f"is not an RDF term: {show_value(value)}")
 
 
 def _seconds(us: int) -> str:

@@ -194,21 +194,21 @@ def _paired(code: Array, column: Array) -> Array:
     return _dense(code) * (int(dense.max(initial=0)) + 1) + dense
 
 
-def merged(left: SolutionTable, right: SolutionTable, found: Pairs) -> SolutionTable:
+def merged(left: SolutionTable, right: SolutionTable, row_pairs: Pairs) -> SolutionTable:
     """The rows that pairs make together."""
     loose = False
-    columns = {name: column[found.left] for name, column in left.columns.items()}
+    columns = {name: column[row_pairs.left] for name, column in left.columns.items()}
     for name, column in right.columns.items():
         mine = columns.get(name)
         if mine is None:
-            columns[name] = column[found.right]
+            columns[name] = column[row_pairs.right]
         elif left.unbound(name) or right.unbound(name):
-            columns[name] = np.where(mine == UNBOUND, column[found.right], mine)
+            columns[name] = np.where(mine == UNBOUND, column[row_pairs.right], mine)
             loose = True
-    event = left.event[found.left] if left.event is not None else None
+    event = left.event[row_pairs.left] if left.event is not None else None
     if event is None and right.event is not None:
-        event = right.event[found.right]
-    table = SolutionTable(len(found.left), event, columns, left.distinct and right.distinct and not loose)
+        event = right.event[row_pairs.right]
+    table = SolutionTable(len(row_pairs.left), event, columns, left.distinct and right.distinct and not loose)
     if left.event is None and event is not None:
         return table.take(np.argsort(event, kind="stable"))
     return table

@@ -1,7 +1,7 @@
 """Solutions of a graph pattern in each event of a batch: columns in, columns out, one case for each node.
 
-Nodes are worked out bottom up, as SPARQL defines them. What is *given* to a node are bindings that its solutions will be joined
-with: a hint, by which a pattern on the static dataset looks up what is bound instead of listing all.
+Nodes are evaluated bottom up, as SPARQL defines them. A node receives `bindings` that its solutions will be joined
+with: a hint, by which a pattern on the static dataset looks up bound values instead of listing all triples.
 """
 
 from __future__ import annotations
@@ -71,29 +71,29 @@ class Solving:
         unbound = np.full(result.size, UNBOUND, np.int64)
         return Solutions(result.event, {name: result.columns.get(name, unbound) for name in sorted(names)})
 
-    def solve(self, pattern: Pattern, given: SolutionTable | None = None) -> SolutionTable:
+    def solve(self, pattern: Pattern, bindings: SolutionTable | None = None) -> SolutionTable:
         match pattern:
             case p.Basic():
-                return self._basic(pattern, [], given)
+                return self._basic(pattern, [], bindings)
             case p.SparqlJoin():
-                left = self.solve(pattern.left, given)
-                return joined(left, self.solve(pattern.right, _hint(left, given)), self.events)
+                left = self.solve(pattern.left, bindings)
+                return joined(left, self.solve(pattern.right, _hint(left, bindings)), self.events)
             case p.LeftJoin():
-                return self._left_join(pattern, given)
+                return self._left_join(pattern, bindings)
             case p.SparqlUnion():
-                return united(self.solve(pattern.left, given), self.solve(pattern.right, given), self.events)
+                return united(self.solve(pattern.left, bindings), self.solve(pattern.right, bindings), self.events)
             case p.Minus():
-                return self._minus(pattern, given)
+                return self._minus(pattern, bindings)
             case p.Filter():
-                return self._filter(pattern, given)
+                return self._filter(pattern, bindings)
             case p.Extend():
-                return self._extend(pattern, given)
+                return self._extend(pattern, bindings)
             case p.InlineValues():
                 return self._put_in(self._values(pattern))
             case p.InGraph():
-                return self._put_in(self._in_graph(pattern, given))
+                return self._put_in(self._in_graph(pattern, bindings))
             case p.Project():
-                hint = None if given is None else given.only(pattern.variables)
+                hint = None if bindings is None else bindings.only(pattern.variables)
                 return distinct(self.solve(pattern.pattern, hint).only(pattern.variables))
             case _:
                 assert_never(pattern)
@@ -105,8 +105,10 @@ class Solving:
         shared = self.outer.only(table.columns)
         return joined(table, shared, self.events) if shared.columns else table
 
-    def _basic(self, pattern: p.Basic, conditions: Sequence[Expression], given: SolutionTable | None) -> SolutionTable:
-        return self._put_in(match_basic(self.graph, pattern, PendingFilters(conditions, self._holds), given))
+    def _basic(
+        self, pattern: p.Basic, conditions: Sequence[Expression], bindings: SolutionTable | None
+    ) -> SolutionTable:
+        return self._put_in(match_basic(self.graph, pattern, PendingFilters(conditions, self._holds), bindings))
 
     def _holds(self, condition: Expression, table: SolutionTable) -> Array:
         return self.expressions.holds(condition, self._seen(table))
@@ -126,49 +128,51 @@ class Solving:
         looks = expression is not None and any(p.exists_in(expression)) and isinstance(self.graph, EventGraph)
         return in_each_event(table, self.events) if looks else table
 
-    def _extend(self, pattern: p.Extend, given: SolutionTable | None) -> SolutionTable:
-        if given is not None and pattern.variable in given.columns:
-            given = given.only(given.columns.keys() - {pattern.variable})
-        inner = self._ready(pattern.expression, self.solve(pattern.pattern, given))
+    def _extend(self, pattern: p.Extend, bindings: SolutionTable | None) -> SolutionTable:
+        if bindings is not None and pattern.variable in bindings.columns:
+            bindings = bindings.only(bindings.columns.keys() - {pattern.variable})
+        inner = self._ready(pattern.expression, self.solve(pattern.pattern, bindings))
         result = self.expressions.terms_of(pattern.expression, self._seen(inner))
         return inner.with_column(pattern.variable, result)
 
-    def _left_join(self, pattern: p.LeftJoin, given: SolutionTable | None) -> SolutionTable:
-        left = self._ready(pattern.condition, self.solve(pattern.left, given))
-        right = self.solve(pattern.right, _hint(left, given))
+    def _left_join(self, pattern: p.LeftJoin, bindings: SolutionTable | None) -> SolutionTable:
+        left = self._ready(pattern.condition, self.solve(pattern.left, bindings))
+        right = self.solve(pattern.right, _hint(left, bindings))
         if right.event is not None:
             left = in_each_event(left, self.events)
-        found = pairs(left, right, self.events)
-        table = merged(left, right, found)
+        row_pairs = pairs(left, right, self.events)
+        table = merged(left, right, row_pairs)
         if pattern.condition is not None:
             holds = self._holds(pattern.condition, table)
-            table, found = table.take(holds), Pairs(found.left[holds], found.right[holds])
+            table, row_pairs = table.take(holds), Pairs(row_pairs.left[holds], row_pairs.right[holds])
         alone = np.ones(left.size, bool)
-        alone[found.left] = False
+        alone[row_pairs.left] = False
         if not alone.any():
             return table
-        order = np.argsort(np.concatenate([found.left, np.flatnonzero(alone)]), kind="stable")
+        order = np.argsort(np.concatenate([row_pairs.left, np.flatnonzero(alone)]), kind="stable")
         both = stacked(table, left.take(alone))
         # A row of the left alone differs from those that have a partner, unless the partner leaves all its variables open.
         return both.take(order, distinct=table.distinct and left.distinct and bool(_new_columns(left, right)))
 
-    def _minus(self, pattern: p.Minus, given: SolutionTable | None) -> SolutionTable:
-        left = self.solve(pattern.left, given)
-        right = self.solve(pattern.right, _hint(left, given))
+    def _minus(self, pattern: p.Minus, bindings: SolutionTable | None) -> SolutionTable:
+        left = self.solve(pattern.left, bindings)
+        right = self.solve(pattern.right, _hint(left, bindings))
         shared = [name for name in left.columns if name in right.columns]
         if not shared or not left.size or not right.size:
             return left
         if right.event is not None:
             left = in_each_event(left, self.events)
-        found = pairs(left, right, self.events)
-        common = np.zeros(len(found.left), bool)
+        row_pairs = pairs(left, right, self.events)
+        common = np.zeros(len(row_pairs.left), bool)
         for name in shared:
-            common |= (left.columns[name][found.left] != UNBOUND) & (right.columns[name][found.right] != UNBOUND)
+            common |= (left.columns[name][row_pairs.left] != UNBOUND) & (
+                right.columns[name][row_pairs.right] != UNBOUND
+            )
         kept = np.ones(left.size, bool)
-        kept[found.left[common]] = False
+        kept[row_pairs.left[common]] = False
         return left.take(kept)
 
-    def _filter(self, pattern: p.Filter, given: SolutionTable | None) -> SolutionTable:
+    def _filter(self, pattern: p.Filter, bindings: SolutionTable | None) -> SolutionTable:
         """Conditions are asked as soon as what they look at is bound."""
         conditions, inner = p.conjuncts(pattern.condition), pattern.pattern
         while isinstance(inner, p.Filter):
@@ -176,10 +180,10 @@ class Solving:
         inner, conditions = push(inner, conditions)
         if isinstance(inner, p.Basic):
             early = [c for c in conditions if p.mentioned(c) <= p.may_bind(inner) and not any(p.exists_in(c))]
-            result = self._basic(inner, early, given)
+            result = self._basic(inner, early, bindings)
             conditions = [c for c in conditions if c not in early]
         else:
-            result = self.solve(inner, given)
+            result = self.solve(inner, bindings)
         for condition in conditions:
             result = self._ready(condition, result)
             result = result.take(self._holds(condition, result))
@@ -191,17 +195,17 @@ class Solving:
         columns = {name: rows[:, i].copy() for i, name in enumerate(pattern.variables)}
         return distinct(SolutionTable(len(pattern.rows), None, columns, distinct=False))
 
-    def _in_graph(self, pattern: p.InGraph, given: SolutionTable | None) -> SolutionTable:
+    def _in_graph(self, pattern: p.InGraph, bindings: SolutionTable | None) -> SolutionTable:
         """A graph by its name; by a variable, each of the graphs that have a name."""
         names = p.may_bind(pattern.pattern)
-        hint = None if given is None else seeds(given, names)
+        hint = None if bindings is None else seeds(bindings, names)
         if not isinstance(pattern.graph, p.Variable):
             graph = self.dataset.graph(self.terms.find(pattern.graph))
             return nothing(names) if graph is None else self._inside(graph).solve(pattern.pattern, hint)
         name = pattern.graph.name
         chosen = self.dataset.names
-        if given is not None and name in given.columns and not given.unbound(name):
-            chosen = [number for number in chosen if (given.columns[name] == number).any()]
+        if bindings is not None and name in bindings.columns and not bindings.unbound(name):
+            chosen = [number for number in chosen if (bindings.columns[name] == number).any()]
         table = nothing({*names, name})
         for number in chosen:
             graph = self.dataset.graph(number)
@@ -246,9 +250,9 @@ class Solving:
         return result
 
 
-def _hint(left: SolutionTable, given: SolutionTable | None) -> SolutionTable | None:
+def _hint(left: SolutionTable, bindings: SolutionTable | None) -> SolutionTable | None:
     """What the right side of a join is given: the rows of the left one."""
-    return left if left.columns else given
+    return left if left.columns else bindings
 
 
 def _new_columns(left: SolutionTable, right: SolutionTable) -> list[str]:

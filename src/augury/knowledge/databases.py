@@ -161,7 +161,7 @@ def _duckdb_sheet(connection: Any, query: str, place: str, limits: Limits) -> Sh
         return _asked(fetch, query, place, lambda: _tables(connection, "duckdb"))
 
 
-def relation_sheet(relation: Any, place: str) -> Sheet:
+def relation_sheet(relation: object, place: str) -> Sheet:
     """The rows of a relation of DuckDB."""
     return _asked(lambda: sheet_of(_fetched(relation, place, NO_LIMITS), place), "", place, list)
 
@@ -185,7 +185,7 @@ def _check_size(size: int, place: str, limits: Limits) -> None:
 
 
 @contextmanager
-def _timed(connection: Any, query: str, place: str, limits: Limits) -> Iterator[None]:
+def _timed(connection: object, query: str, place: str, limits: Limits) -> Iterator[None]:
     """Interrupts a query that takes longer than the limits allow."""
     if limits.time is None or not hasattr(connection, "interrupt"):
         yield
@@ -211,7 +211,7 @@ def _timed(connection: Any, query: str, place: str, limits: Limits) -> Iterator[
         timer.join()
 
 
-def _plain(cells: Sequence[Any]) -> Sequence[Any]:
+def _plain(cells: Sequence[object]) -> Sequence[Any]:
     """A column of a database as Python objects that a fact can hold; a date is its midnight."""
     if date not in set(map(type, cells)):
         return cells

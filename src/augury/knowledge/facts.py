@@ -198,7 +198,7 @@ def _sheet_of_objects(name: str, items: Items, plan: Plan) -> Sheet | None:
     return Sheet(names, [PlainCells(values) for values in zip(*objects, strict=True)], len(objects))
 
 
-def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
+def statement_from(name: str, row: object, plan: Plan, clock: Clock) -> Statement:
     """A statement from a Python object: a tuple or list of values, a dict by attribute name, or one value."""
     declared = plan.static.get(name)
     op = since = until = None
@@ -224,7 +224,7 @@ def statement_from(name: str, row: Any, plan: Plan, clock: Clock) -> Statement:
     return statement(name, args, op, since, until)
 
 
-def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
+def _values(name: str, named: Mapping[str, object], plan: Plan) -> list[Any]:
     """The arguments of a row in the form of a dict."""
     declared = plan.static.get(name)
     if "args" in named:
@@ -240,14 +240,14 @@ def _values(name: str, named: Mapping[str, Any], plan: Plan) -> list[Any]:
     return [named[a.name] for a in declared]
 
 
-def _since(roles: Mapping[str, Any], clock: Clock) -> int | None:
+def _since(roles: Mapping[str, object], clock: Clock) -> int | None:
     if roles.get("time") is not None and roles.get("valid_from") is not None:
         raise DataError("has both `time` and `valid_from`", hint="they mean the same: keep one of them")
     key = "valid_from" if roles.get("time") is None else "time"
     return time_of(roles.get(key), key, clock)
 
 
-def facts_listed(given: Any) -> list[Any]:
+def facts_listed(given: object) -> list[Any]:
     """Facts that are a list, to be looked at before the program is known."""
     if given is None:
         return []
@@ -268,7 +268,7 @@ def facts_listed(given: Any) -> list[Any]:
 
 
 def facts_from(
-    given: Iterable[Any] | Mapping[str, Any], plan: Plan, clock: Clock, skipped: Skipped | None = None
+    given: Iterable[object] | Mapping[str, object], plan: Plan, clock: Clock, skipped: Skipped | None = None
 ) -> Facts:
     """Facts from `Fact` objects, or from pairs of a name and what holds its rows.
 
@@ -291,7 +291,7 @@ def facts_from(
     return Facts((*tables, *Facts.of(single).statement_tables))
 
 
-def _rows_from(name: str, rows: Any, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
+def _rows_from(name: str, rows: object, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
     position = f"facts `{name}`"
@@ -318,7 +318,7 @@ def full_name(name: str, plan: Plan) -> str:
     return known[prefix] + local if colon and prefix in known and not local.startswith("//") else name
 
 
-def _sheets_of(rows: Any, place: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
+def _sheets_of(rows: object, place: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
     """What is a table, or a query for one, as sheets."""
     from augury.knowledge.databases import query_sheet, relation_sheet
 

@@ -231,7 +231,7 @@ def _statements(file: IO[bytes], path: str, reading: _FileReading) -> Iterator[b
         yield lines
 
 
-def _recovering(parser: Iterator[Any], reading: _FileReading) -> Iterator[Any]:
+def _recovering(parser: Iterator[object], reading: _FileReading) -> Iterator[Any]:
     """The statements of Turtle and TriG; after a malformed one the parser goes on with the next."""
     seen: str | None = None
     while True:
@@ -245,7 +245,7 @@ def _recovering(parser: Iterator[Any], reading: _FileReading) -> Iterator[Any]:
             reading.skipped.handle(_malformed(error, reading.place, reading.form))
 
 
-def _stopping(parser: Iterator[Any], file: IO[bytes], reading: _FileReading, base: str) -> Iterator[Any]:
+def _stopping(parser: Iterator[object], file: IO[bytes], reading: _FileReading, base: str) -> Iterator[Any]:
     """The statements of RDF/XML and JSON-LD, up to a mistake."""
     try:
         yield from parser
@@ -379,7 +379,7 @@ def _remote(data: bytes, place: str) -> DataError:
     )
 
 
-def _contexts(item: Any) -> Iterator[str]:
+def _contexts(item: object) -> Iterator[str]:
     """The addresses of the contexts that a JSON-LD document refers to."""
     if isinstance(item, list):
         for part in item:

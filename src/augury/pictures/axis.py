@@ -26,7 +26,7 @@ _FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND  # of the cal
 
 @dataclass(frozen=True)
 class AxisTick:
-    """A mark at a time, with what it says; `below` is said where it changes."""
+    """A tick at a time, with its label; `below` is a second label where it changes."""
 
     at: int
     text: str
@@ -80,13 +80,13 @@ def _by_months(lo: int, hi: int, most: int) -> list[AxisTick]:
     before = ""
     for month in range(-(-(first.year * 12 + first.month - 1) // step) * step, last.year * 12 + last.month, step):
         year, number = divmod(month, 12)
-        at = (datetime(year, number + 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-        if at < lo:
+        month_start = (datetime(year, number + 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+        if month_start < lo:
             continue
         if step >= 12:
-            axis_ticks.append(AxisTick(at, str(year)))
+            axis_ticks.append(AxisTick(month_start, str(year)))
         else:
-            axis_ticks.append(AxisTick(at, _NAMES[number], str(year) if str(year) != before else ""))
+            axis_ticks.append(AxisTick(month_start, _NAMES[number], str(year) if str(year) != before else ""))
             before = str(year)
     return axis_ticks
 

@@ -129,14 +129,14 @@ def _lane(drawing: Drawing, number: int, lane: Lane, page: bool) -> tuple[list[s
         drawing.places[number] = top + height - 8
         body = _histogram(drawing, lane, top + 6, height - 10, page)
     else:
-        height = 2 * _PAD + _ROW * (1 + max(place.row for place in placed))
+        height = 2 * _PAD + _ROW * (1 + max(slot.row for slot in placed))
         body = []
-        for row, (event, place) in enumerate(zip(events, placed, strict=True)):
-            y = top + _PAD + _ROW * (place.row + 0.5)
-            mark = DrawnEvent(event, lane.kind, bool(lane.gone[row]), place.left, place.right, y)
+        for row, (event, slot) in enumerate(zip(events, placed, strict=True)):
+            y = top + _PAD + _ROW * (slot.row + 0.5)
+            mark = DrawnEvent(event, lane.kind, bool(lane.gone[row]), slot.left, slot.right, y)
             drawing.marks[number, row] = mark
-            label = "" if place.label is None else _label(event)
-            body.append(_mark(mark, drawing.scene.clock, label, place.label, place.anchor, number, row))
+            label = "" if slot.label is None else _label(event)
+            body.append(_mark(mark, drawing.scene.clock, label, slot.label, slot.anchor, number, row))
     drawing.y = top + height
     middle = top + height / 2
     name = _cut(lane.name, int((scale.left - _MARGIN - 12) / 6.3) - len(f"{len(lane):,}") - 2)
@@ -166,7 +166,14 @@ def _cut(text: str, most: int) -> str:
 
 
 def _mark(
-    mark: DrawnEvent, clock: Clock, label: str, at: float | None, anchor: str, lane: int, row: int, small: bool = False
+    mark: DrawnEvent,
+    clock: Clock,
+    label: str,
+    label_x: float | None,
+    anchor: str,
+    lane: int,
+    row: int,
+    small: bool = False,
 ) -> str:
     event, colour = mark.event, COLOURS[mark.kind]
     length = mark.right - mark.left
@@ -190,11 +197,11 @@ def _mark(
         shape = f'<rect y="{-h / 2:g}" width="{length:.1f}" height="{h:g}" rx="3" {look}/>'
         strike = f'<path d="M-3 0H{length + 3:.1f}" stroke="{colour}" stroke-width="1.5" class="strike"/>'
     text = ""
-    if label and at is not None:
+    if label and label_x is not None:
         end = ' text-anchor="end"' if anchor == "end" else ""
         faded = ' fill-opacity="0.65"' if mark.gone else ""
-        beside = "" if mark.left < at < mark.right else ' class="label"'
-        text = f'<text{beside} x="{at - mark.left:.1f}" y="4" fill="{INK}"{faded}{end}>{escape(label)}</text>'
+        label_class = "" if mark.left < label_x < mark.right else ' class="label"'
+        text = f'<text{label_class} x="{label_x - mark.left:.1f}" y="4" fill="{INK}"{faded}{end}>{escape(label)}</text>'
     return (
         f'<g class="mark" transform="translate({mark.left:.1f} {mark.y:.1f})" {times}><title>{escape(said)}</title>'
         f"{shape}{strike if mark.gone else ''}{text}</g>"
@@ -202,7 +209,7 @@ def _mark(
 
 
 def _histogram(drawing: Drawing, lane: Lane, top: float, height: float, page: bool) -> list[str]:
-    """How many events there are at a time, bin by bin; what was taken back as a line."""
+    """A histogram of the events by time; retracted ones as a line."""
     scale = drawing.scale
     count = int(scale.width / _BIN)
     result: list[str] = []
@@ -386,8 +393,8 @@ def _axis(clock: Clock, scale: Scale, top: float, bottom: float) -> list[str]:
     for mark in marks:
         result.append(_text(round(scale(mark.at), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
         if mark.below:
-            at = min(scale(mark.at), edge - text_width(mark.below) / 2)
-            result.append(_text(round(at, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
+            x = min(scale(mark.at), edge - text_width(mark.below) / 2)
+            result.append(_text(round(x, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
     result.append("</g>")
     unit = "UTC" if clock.kind == "timestamp" else "ticks"
     result.append(_text(scale.left - 10, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))

@@ -20,7 +20,9 @@ _FEW = 8  # detections whose derivations are drawn where nothing is selected
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """Events of one type, or of one rule. `gone` are those that were taken back; `event` makes the event of a row."""
+    """Events of one type, or of one rule. `gone` are those that were revoked or retracted; `event` makes the event
+    of a row.
+    """
 
     name: str
     kind: Kind
@@ -61,7 +63,7 @@ def lanes_of(kind: Kind, events: Iterable[Event], gone: bool = False) -> list[La
     by_type: dict[str, list[Event]] = {}
     for event in events:
         by_type.setdefault(event.type, []).append(event)
-    return [lane_of(type, kind, own, gone) for type, own in by_type.items()]
+    return [lane_of(type, kind, type_events, gone) for type, type_events in by_type.items()]
 
 
 def joined(lanes: Sequence[Lane]) -> Lane:
@@ -93,18 +95,18 @@ class Scene:
             if len(lane):
                 by_name.setdefault((lane.kind, lane.name), []).append(lane)
         order = ("event", "derived", "detected")
-        merged = sorted((joined(own) for own in by_name.values()), key=lambda lane: order.index(lane.kind))
+        merged = sorted((joined(named) for named in by_name.values()), key=lambda lane: order.index(lane.kind))
         object.__setattr__(self, "lanes", tuple(merged))
 
     def only(self, types: Iterable[str] | None, since: int | None, until: int | None) -> Scene:
         """The lanes of some types, and of them what lies at least in part between two times."""
         lanes = self.lanes
         if types is not None:
-            wanted, known = list(types), [lane.name for lane in lanes]
+            wanted, names = list(types), [lane.name for lane in lanes]
             for name in wanted:
-                if name not in known:
-                    close = nearest(name, known)
-                    hint = f"did you mean `{close}`?" if close else f"there is {', '.join(known) or 'nothing'}"
+                if name not in names:
+                    close = nearest(name, names)
+                    hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'nothing'}"
                     raise RunError(f"there is no event of type `{name}`", hint)
             lanes = tuple(lane for lane in lanes if lane.name in wanted)
         if since is not None or until is not None:
@@ -121,7 +123,7 @@ class Scene:
             rows: dict[str, list[int]] = {}
             for row in range(len(lane)):
                 rows.setdefault(self.rule(lane.event(row)), []).append(row)
-            lanes += [replace(lane.some(np.array(own, np.int64)), name=name) for name, own in rows.items()]
+            lanes += [replace(lane.some(np.array(rule_rows, np.int64)), name=name) for name, rule_rows in rows.items()]
         return replace(self, lanes=tuple(lanes))
 
     def selected(self, select: Selection) -> list[Event]:
@@ -137,8 +139,8 @@ class Scene:
                 continue
             lanes = [lane for lane in self.lanes if lane.name == item]
             if not lanes:
-                known = [lane.name for lane in self.lanes]
-                raise RunError(f"there is no event of type `{item}`", f"there is {', '.join(known) or 'nothing'}")
+                names = [lane.name for lane in self.lanes]
+                raise RunError(f"there is no event of type `{item}`", f"there is {', '.join(names) or 'nothing'}")
             events += [lane.event(row) for lane in lanes for row in range(len(lane))]
         return events
 

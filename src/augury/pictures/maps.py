@@ -31,17 +31,19 @@ class Located:
 
 def located(type: str, kind: Kind, events: Iterable[Event], names: Sequence[str], places: Places) -> Located:
     """The places of events of one type. `names` are those of their arguments; events at no place are left out."""
-    at = [next((i for i, name in enumerate(names) if name in known), None) for known in (LONGITUDE, LATITUDE)]
+    columns = [
+        next((i for i, name in enumerate(names) if name in spellings), None) for spellings in (LONGITUDE, LATITUDE)
+    ]
     points: list[tuple[float, float, str]] = []
     for event in events:
-        if at[0] is not None and at[1] is not None:
-            found = _numbers(event.args[at[0]], event.args[at[1]])
+        if columns[0] is not None and columns[1] is not None:
+            point = _numbers(event.args[columns[0]], event.args[columns[1]])
             name = ""
         else:
             name = next((arg for arg in event.args if isinstance(arg, str) and arg in places), "")
-            found = _numbers(*places[name]) if name else None
-        if found is not None:
-            points.append((*found, name))
+            point = _numbers(*places[name]) if name else None
+        if point is not None:
+            points.append((*point, name))
     return Located(type, kind, points)
 
 
@@ -53,12 +55,12 @@ def _numbers(longitude: Value, latitude: Value) -> tuple[float, float] | None:
     return (x, y) if abs(x) <= 360 and abs(y) <= 90 else None
 
 
-def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> Picture:
+def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> Picture:
     """A map of degrees, without a background.
 
     Events are small points; detections are marks of a colour and a shape a type, larger where there are more.
     """
-    shown = [item for item in found if item.points]
+    shown = [item for item in groups if item.points]
     if not shown:
         raise RunError(
             "no event has a place",
@@ -77,7 +79,7 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         across = min(width, height * wide / (north - south))  # a narrow map has room for few longitudes
         axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
         number = 0
-        for item in sorted(shown, key=lambda one: ("event", "derived", "detected").index(one.kind)):
+        for item in sorted(shown, key=lambda group: ("event", "derived", "detected").index(group.kind)):
             counts = Counter(item.points)
             distinct = sorted(counts)
             x, y = [p[0] for p in distinct], [p[1] for p in distinct]
@@ -97,9 +99,9 @@ def draw_map(found: Sequence[Located], title: str = "", width: float = 720) -> P
         names = {visible(name): (x, y) for x, y, name in points if name}
         if len(names) <= _LABELLED:
             scale = (across / (east - west), height / (north - south))
-            for name, place, (right, up) in _labels(names, scale):
+            for name, anchor, (right, up) in _labels(names, scale):
                 side = "left" if right > 0 else "right"
-                axes.annotate(name, place, xytext=(right, up), textcoords="offset points", fontsize=9, ha=side)
+                axes.annotate(name, anchor, xytext=(right, up), textcoords="offset points", fontsize=9, ha=side)
         axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
         axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
         if title:
@@ -113,23 +115,23 @@ def _labels(
 ) -> Iterator[tuple[str, tuple[float, float], tuple[int, int]]]:
     """Names of places, and on which side of the place each stands: where none is yet. `scale` is points by degree."""
     taken: list[tuple[float, float, float]] = []
-    for name, (x, y) in sorted(names.items(), key=lambda one: -one[1][1]):
+    for name, (x, y) in sorted(names.items(), key=lambda item: -item[1][1]):
         width = 6.0 * len(name)
 
-        def place(right: int, up: int, x: float = x, y: float = y, width: float = width) -> tuple[float, float, float]:
+        def box(right: int, up: int, x: float = x, y: float = y, width: float = width) -> tuple[float, float, float]:
             left = x * scale[0] + right - (0 if right > 0 else width)
             return left, left + width, y * scale[1] + up
 
         ways = [(7, 5), (-7, 5), (7, -12), (-7, -12)]
-        free = [w for w in ways if not any(_touch(place(*w), other) for other in taken)]
+        free = [w for w in ways if not any(_touch(box(*w), other) for other in taken)]
         chosen = (free or ways)[0]
-        taken.append(place(*chosen))
+        taken.append(box(*chosen))
         yield name, (x, y), chosen
 
 
-def _touch(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+def _touch(box: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
     """Whether texts overlap: left, right and height of each."""
-    return one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < 11
+    return box[0] < other[1] and other[0] < box[1] and abs(box[2] - other[2]) < 11
 
 
 def _bounds(values: Sequence[float], most: float) -> tuple[float, float]:

@@ -48,7 +48,7 @@ def _packed(
     for number in sorted(range(len(marks)), key=lambda i: marks[i]):
         left, right = marks[number]
         ways = _ways(left, right, *labels[number], bounds)
-        rows = [next((r for r, own in enumerate(taken) if _free(own, room)), len(taken)) for room, _, _ in ways]
+        rows = [next((r for r, boxes in enumerate(taken) if _free(boxes, room)), len(taken)) for room, _, _ in ways]
         row = min(rows)
         room, label, anchor = ways[rows.index(row)]
         if row == len(taken):

@@ -51,6 +51,6 @@ def picture_of(drawn: Figure, title: str) -> Picture:
     text = io.StringIO()
     metadata: dict[str, Any] = {"Date": None, "Creator": "Augury", "Title": visible(title)}
     drawn.savefig(text, format="svg", metadata=metadata)
-    found = text.getvalue()
-    svg = found[found.index("<svg") :].replace(_INK, "currentColor")
+    xml = text.getvalue()
+    svg = xml[xml.index("<svg") :].replace(_INK, "currentColor")
     return Picture(svg, lambda: page_of(svg, title, zooms=False))

@@ -76,7 +76,7 @@ def stream_chart(progress: Iterable[Mapping[str, Any]], title: str = "") -> Pict
 def chart_of(samples: Sequence[Sample], title: str = "") -> Picture:
     """Events a second between looks, and below it the rows and the megabytes that were held."""
     if len(samples) < 2:
-        raise RunError("a chart over time needs two looks at least", "watch.look() after some pushes")
+        raise RunError("a chart over time needs at least two samples", "watch.look() after some pushes")
     seconds = [sample.seconds for sample in samples]
     pairs = list(pairwise(samples))
     rates = [(b.events - a.events) / max(b.seconds - a.seconds, 1e-6) for a, b in pairs]

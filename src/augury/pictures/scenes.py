@@ -12,12 +12,12 @@ from augury.core.arrays import RowIds
 from augury.core.clock import Clock
 from augury.core.model import Event
 from augury.engine.events import Events
-from augury.engine.found import AnswerRows, FoundAnswers
 from augury.engine.operators.derive import Derived
 from augury.engine.runtime import Runtime
 from augury.entailment import Derivation
 from augury.explain.derivations import CircuitDerivations
 from augury.pictures import Lane, Scene, lanes_of
+from augury.sinks import AnswerPart, Answers
 from augury.storage.table import END, START, Table
 
 
@@ -25,19 +25,19 @@ def scene_of(
     circuit: Runtime,
     plan: Plan,
     clock: Clock,
-    found: FoundAnswers,
-    gone: FoundAnswers | Sequence[Event] = (),
+    answers: Answers[Event],
+    gone: Answers[Event] | Sequence[Event] = (),
     now: int | None = None,
 ) -> Scene:
-    """The inputs that are held, what was derived of them by now, and answers, those among them that were taken back."""
+    """The inputs that the session holds, the events derived from them, and the answers, including retracted ones."""
     lanes = list(_inputs(circuit))
     for (name, arity), derived in circuit.derived.items():
         if name not in plan.outputs and (name, arity) in plan.derived:
             table = derived.out.table
             rows = table.standing()
             lanes.append(_lane(circuit, name, table, rows if now is None else rows[table.data[END, rows] <= now]))
-    lanes += [_answers(rows, gone=False) for rows in found.parts]
-    if isinstance(gone, FoundAnswers):
+    lanes += [_answers(rows, gone=False) for rows in answers.parts]
+    if isinstance(gone, Answers):
         lanes += [_answers(rows, gone=True) for rows in gone.parts]
     else:
         lanes += lanes_of("detected", gone, gone=True)
@@ -65,7 +65,7 @@ def _maker(circuit: Runtime, table: Table) -> Callable[[int], Event]:
     return lambda row: circuit.event((table, row))
 
 
-def _answers(rows: AnswerRows, gone: bool) -> Lane:
+def _answers(rows: AnswerPart, gone: bool) -> Lane:
     return Lane(rows.type, "detected", rows.start, rows.end, np.full(len(rows), gone), rows.event)
 
 
@@ -79,7 +79,7 @@ class _SceneDerivations:
         """What an event was made of: by its first derivation; where that is gone, the inputs of its trace."""
         ways = self._ways(event)
         if ways is None:
-            return [found for id in event.trace if (found := self._input(id)) is not None]
+            return [source for id in event.trace if (source := self._input(id)) is not None]
         return [part for part in ways[0].parts if part.id != event.id] if ways else []
 
     def rule(self, event: Event) -> str:

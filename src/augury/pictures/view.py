@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from augury.core.errors import RunError
 from augury.pictures.drawing import draw
@@ -15,12 +15,12 @@ _NARROWEST = 400
 
 
 class TimelineOptions(TypedDict, total=False):
-    """What a timeline may be told."""
+    """The options of a timeline."""
 
     select: Selection
     types: Iterable[str] | None
-    since: Any
-    until: Any
+    since: object
+    until: object
     lanes: Literal["type", "rule"]
     width: float
     title: str

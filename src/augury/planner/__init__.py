@@ -1,19 +1,26 @@
 """All passes from a program's algebra to the physical plan, one a file, in one visible order.
 
-SPAseQ queries are rules before the first pass (`queries/lower.py`). `REWRITES` need the program alone and never change
-its answers; `RUN_PASSES` also need the settings of a run: its clock, and which facts change. Runs are prepared, equal
-sub-plans shared and unused columns dropped while operators are chosen (`prepare_runs.py`, `planning.py`).
+`REWRITES` need the program alone: a plan in, a plan out. `RULE_PASSES` also need the settings of a run: its clock, and
+which facts change; they change rules one by one, so that rules may come while a session runs. `choose_operators` makes
+the physical plan of them; `project` and `share` are what it does at each pattern on its way down.
 """
 
+from augury.algebra.nodes import Rule
 from augury.algebra.plan import Plan
-from augury.planner.choose_operators import choose_operators
+from augury.planner.choose_operators import PhysicalPlan, choose_operators
 from augury.planner.join_order import join_order
+from augury.planner.lower_queries import lower_queries
 from augury.planner.place_conditions import place_conditions
+from augury.planner.planning import Planning, Setting
+from augury.planner.prepare_runs import prepare_runs
+from augury.planner.project import project
 from augury.planner.push_constants import push_constants
+from augury.planner.share import share
 
-REWRITES = (push_constants, join_order)
-RUN_PASSES = (place_conditions, choose_operators)
-PASSES = (*REWRITES, *RUN_PASSES)
+REWRITES = (lower_queries, push_constants, join_order)
+RULE_PASSES = (place_conditions, prepare_runs)
+PATTERN_PASSES = (project, share)
+PASSES = (*REWRITES, *RULE_PASSES, *PATTERN_PASSES, choose_operators)
 
 
 def optimise(plan: Plan) -> Plan:
@@ -21,3 +28,13 @@ def optimise(plan: Plan) -> Plan:
     for rewrite in REWRITES:
         plan = rewrite(plan)
     return plan
+
+
+def physical_plan(
+    plan: Plan, setting: Setting, rules: tuple[Rule, ...] | None = None, planning: Planning | None = None
+) -> PhysicalPlan:
+    """The physical plan of a rewritten plan, or just what some of its rules add to that of the others."""
+    rules = plan.rules if rules is None else rules
+    for rule_pass in RULE_PASSES:
+        rules = rule_pass(rules, plan, setting)
+    return choose_operators(rules, plan, setting, planning)

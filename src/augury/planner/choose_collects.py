@@ -6,9 +6,10 @@ m(sum(X)) <- o: b, w: extend_backward(o, 1h), while w: collect a(X)   →   Rang
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
-from augury.algebra.aggregates import accumulates
+from augury.algebra.aggregates import accumulates, is_ranked
 from augury.algebra.clock_windows import Windows, refuse_clock
 from augury.algebra.nodes import Collect, Either, Holds, Rule, bound_vars, condition_vars, walk
 from augury.algebra.plan import Plan
@@ -16,8 +17,10 @@ from augury.algebra.rule_terms import collected_variables, head_labels, later_va
 from augury.algebra.terms import labels, variables
 from augury.core.bounds import FAR
 from augury.core.fields import END
+from augury.planner.choose_holding import choose_clipped
 from augury.planner.choose_joins import bound_by_facts, several_rows
-from augury.planner.planning import Needs, Planning, in_order, possible_vars, same_columns
+from augury.planner.planning import Planning, in_order, same_columns
+from augury.planner.project import Needs, possible_vars
 from augury.planner.specs import (
     UNTIL,
     CollectSpec,
@@ -31,6 +34,7 @@ from augury.planner.specs import (
     UntilSpec,
 )
 
+_OVERLAPS = 4  # to list what lies in so many windows, each time, is cheaper than to keep running totals
 _FEW = 32  # to list the last few is cheaper than to keep running totals
 
 
@@ -59,13 +63,19 @@ def choose_panes(planning: Planning, rule: Rule, windows: Windows) -> Reading:
     refuse_clock(windows, planning.setting.clock.kind, rule.label)
     collect, above = rule.collects[0], needed_after(rule, 0)
     needed = (collected_variables(collect) | above.vars) & possible_vars(collect.pattern)
-    collected = planning.pattern(collect.pattern, Needs(frozenset(needed)), rule.label)
+    if collect.clips:
+        body = planning.pattern(rule.body, Needs(labels=frozenset({collect.window or ""})), rule.label)
+        collected = choose_clipped(planning, rule, collect, body, ())
+    else:
+        collected = planning.pattern(collect.pattern, Needs(frozenset(needed)), rule.label)
     names = {total.name for total in collect.totals} | set(collect.by)
     out = Output.of(sorted(above.vars & names), sorted(above.labels & {collect.window or ""}))
     collect = replace(collect, where=in_order(collect.where, collected.vars))
+    several = _several_collected(collect)
+    ranged = windows.size > _OVERLAPS * windows.hop and not (several or collect.clips)
     spec = PanesSpec(
-        inputs=(collected,), out=out, rule=rule.label, collect=collect, windows=windows,
-        several=several_rows(collect.pattern),
+        inputs=(collected,), out=out, rule=rule.label, collect=collect, windows=windows, several=several,
+        ranged=ranged and _has_running_totals(collect, set(), planning.plan),
     )  # fmt: skip
     return planning.add(spec, collect.where)
 
@@ -77,16 +87,19 @@ def choose_collect(planning: Planning, rule: Rule, number: int, rows: Reading) -
     bound |= {v for other in rule.collects[:number] for v in other.by}
     above = needed_after(rule, number)
     needed = (collected_variables(collect) | above.vars | set(rows.vars)) & inner
-    collected = planning.pattern(collect.pattern, Needs(frozenset(needed)), rule.label)
     shared = tuple(sorted(set(rows.vars) & inner))
     keys = tuple(v for v in shared if v in bound & bound_vars(collect.pattern))
+    if collect.clips:
+        collected = choose_clipped(planning, rule, collect, rows, keys)
+    else:
+        collected = planning.pattern(collect.pattern, Needs(frozenset(needed)), rule.label)
     names = {total.name for total in collect.totals}
     columns = sorted(above.vars & (set(rows.vars) | set(collect.by) | names))
     rows_of_one = _rows_of_one(rule, number, rows)
-    # A fact in a filter may bind in several ways, and what it binds is no second occurrence.
-    several = several_rows(collect.pattern) or any(isinstance(c, Holds) for c in collect.where)
-    simple = keys == shared and rows_of_one != "groups" and not several
-    ranged = simple and _has_running_totals(collect, rows, planning.plan)
+    several = _several_collected(collect)
+    simple = keys == shared and rows_of_one != "groups" and not (several or collect.clips)
+    simple = simple and set(collect.by) <= set(columns)
+    ranged = simple and _has_running_totals(collect, rows.vars.keys(), planning.plan)
     back = None if collect.window is None else LookBack(rule.body, collect.window, clock)
     collect = replace(collect, where=in_order(collect.where, {*rows.vars, *collected.vars}))
     later = later_variables(rule, number)
@@ -94,9 +107,15 @@ def choose_collect(planning: Planning, rule: Rule, number: int, rows: Reading) -
         inputs=(rows, collected), out=Output.of(columns, sorted(above.labels & set(rows.labels))), rule=rule.label,
         window=collect.window or UNTIL, keys=keys, open=tuple(v for v in shared if v not in keys), collect=collect,
         groups=tuple(sorted(v for v in later if v in rows.vars or v in collect.by)), rows_of_one=rows_of_one,
-        several_collected=several, back=FAR if back is None else back(planning.setting.lengths), look_back=back,
+        several_collected=several, whole=collect.clips,
+        back=FAR if back is None else back(planning.setting.lengths), look_back=back,
     )  # fmt: skip
     return planning.add(spec, collect.where)
+
+
+def _several_collected(collect: Collect) -> bool:
+    """Whether one occurrence may be several rows. A fact in a filter may bind in several ways, too."""
+    return several_rows(collect.pattern) or any(isinstance(c, Holds) for c in collect.where)
 
 
 def _rows_of_one(rule: Rule, number: int, rows: Reading) -> RowsOfOne:
@@ -110,14 +129,15 @@ def _rows_of_one(rule: Rule, number: int, rows: Reading) -> RowsOfOne:
     return "groups" if number else "copies"
 
 
-def _has_running_totals(collect: Collect, rows: Reading, plan: Plan) -> bool:
-    """Whether a row has one group, of all that its window has, and its totals follow from running totals."""
-    if collect.where or collect.by or (collect.last is not None and collect.last <= _FEW):
+def _has_running_totals(collect: Collect, outer: Set[str], plan: Plan) -> bool:
+    """Whether the totals of a window follow from running totals of what is collected, or from ranks."""
+    few = collect.last is not None and collect.last <= _FEW
+    if collect.where or (collect.none if collect.by else few):  # what is no group has no value of `by`
         return False
     own = {collect.label} if collect.label is not None else set()
     return all(
-        accumulates(part, plan.functions, plan.aggregates, ordered=True)
-        and not variables(*part.args) & rows.vars.keys()
+        (accumulates(part, plan.functions, plan.aggregates, ordered=True) or is_ranked(part, plan.functions))
+        and not variables(*part.args) & outer
         and labels(*part.args) <= own
         for part in (total.aggregate for total in collect.totals)
     )

@@ -33,8 +33,9 @@ from augury.algebra.nodes import (
 )
 from augury.algebra.place import not_looked_for
 from augury.planner.implied_bounds import JoinBounds, implied_bounds
-from augury.planner.planning import Needs, Planning, in_order, possible_vars, same_columns
+from augury.planner.planning import Planning, in_order, same_columns
 from augury.planner.policies import POLICIES
+from augury.planner.project import Needs, possible_vars
 from augury.planner.specs import (
     GAP,
     AbsenceSpec,

@@ -1,9 +1,10 @@
-"""Chooses the operators of each rule, and projects: just the columns that operators above read are kept.
+"""Chooses the operators of each rule, from the head down.
 
     m(X) <- a(X, Y) SEQ b(X).   →   DeriveSpec ← JoinSpec(keys=("X",), columns X) ← InputSpec a/2, InputSpec b/1
 
-The rows of an operator are the rows of its algebra node, so answers do not change. A scan whose arguments are distinct
-variables is the table of the type itself.
+The rows of an operator are the rows of its algebra node, so answers do not change. At each pattern two laws apply:
+operators keep just the columns that are read above them (`project.py`), and equal patterns are one operator (`share.py`).
+A scan whose arguments are distinct variables is the table of the type itself.
 """
 
 from __future__ import annotations
@@ -34,26 +35,30 @@ from augury.algebra.nodes import (
     Within,
     bound_vars,
     condition_vars,
+    held_by,
     walk_all,
 )
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.rule_terms import just_windows
-from augury.algebra.strata import Stratum
+from augury.algebra.strata import Stratum, strata
 from augury.algebra.terms import Var, Wild, variables
 from augury.core.bounds import FAR
-from augury.core.clock import Timestamp
+from augury.core.clock import Clock, Timestamp
 from augury.core.errors import RunError
 from augury.core.fields import FIELDS
 from augury.planner.choose_collects import choose_collect, choose_panes, needed_after, with_until
+from augury.planner.choose_holding import OPEN, held_events, held_intervals
 from augury.planner.choose_joins import choose_join, parted, repeated, without_inside
 from augury.planner.choose_runs import choose_run
-from augury.planner.planning import Needs, Planning, Setting, in_order, possible_vars, same_columns
+from augury.planner.planning import Planning, Setting, in_order, same_columns
+from augury.planner.project import Needs, possible_vars
 from augury.planner.specs import (
     ClockWindowsSpec,
     DeriveSpec,
     EventRowsSpec,
     FrozenDict,
     GraphSpec,
+    HoldingSpec,
     LatestSpec,
     LearnSpec,
     Output,
@@ -74,35 +79,40 @@ from augury.planner.specs import (
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """What choosing operators adds: specs in the order in which they are built, the heads of rules, and the arguments
-    of each type that some rule reads."""
+    """What runs: specs in the order in which they are built, the heads of rules, the arguments of each type that some
+    rule reads, and the rules after the other passes, by label. `clock` says what lengths in time points are."""
 
     specs: tuple[Spec, ...]
     heads: dict[str, DeriveSpec]
     columns: dict[Predicate, set[int]]
+    rules: dict[str, Rule]
+    clock: Clock
 
 
 def choose_operators(
-    plan: Plan, rules: dict[str, Rule], layers: Iterable[Stratum], setting: Setting, planning: Planning | None = None
+    rules: tuple[Rule, ...], plan: Plan, setting: Setting, planning: Planning | None = None
 ) -> PhysicalPlan:
-    """The specs of placed rules, by label. `planning` has what was chosen for the rules before these."""
+    """The operators of rules of a plan, in an order of its strata. `planning` has what was chosen for earlier rules."""
     planning = planning or new_planning()
     planning.plan, planning.setting = plan, setting
     for type in sorted(plan.event_types):
         planning.input(type)
-    heads: dict[str, DeriveSpec] = {}
-    for layer in layers:
+    by_label, heads = {rule.label: rule for rule in rules}, dict[str, DeriveSpec]()
+    for layer in strata(plan):
         for type in layer.types:
             _set(planning, type)
         for rule in layer.rules:
-            if rule.label in rules:
-                heads[rule.label] = choose_rule(planning, rules[rule.label])
-        planning.add(RederiveSpec(sets=tuple(planning.events(type) for type in layer.types)))
+            if rule.label in by_label:
+                heads[rule.label] = choose_rule(planning, by_label[rule.label])
+        if layer.recursive:
+            planning.add(RederiveSpec(sets=tuple(planning.events(type) for type in layer.types)))
         _learn(planning, layer)
-    return PhysicalPlan(tuple(planning.take_new()), heads, _columns_read(plan, rules.values(), setting))
+    columns = _columns_read(plan, rules, setting)
+    return PhysicalPlan(tuple(planning.take_new()), heads, columns, by_label, setting.clock)
 
 
 def new_planning() -> Planning:
+    """No operators yet."""
     return Planning(choose_pattern)
 
 
@@ -306,6 +316,15 @@ def _named(planning: Planning, node: Label | Within, needs: Needs, rule: str) ->
     return planning.add(SelectSpec(inputs=(rows,), out=out, rule=rule, labels=tuple(labels), longest=longest))
 
 
+def _source(planning: Planning, type: Predicate) -> Spec:
+    """What has the occurrences of a type."""
+    if (held := held_by(type)) is not None:
+        return held_events(planning, type, held)
+    if type[0].startswith(OPEN):
+        return held_intervals(planning, (type[0].removeprefix(OPEN), type[1])).source
+    return planning.events(type) if type in planning.plan.derived else planning.input(type)
+
+
 def _scan(
     planning: Planning,
     node: Scan,
@@ -316,13 +335,12 @@ def _scan(
     where: tuple[Condition, ...] = (),
 ) -> Reading:
     """A scan; where its arguments are distinct variables, and nothing else is asked, the table of the type itself."""
-    type = node.predicate
-    source: Spec = planning.events(type) if type in planning.plan.derived else planning.input(type)
+    source = _source(planning, node.predicate)
     names = [a.name for a in node.args if isinstance(a, Var)]
     distinct = all(isinstance(a, Var | Wild) for a in node.args) and len(set(names)) == len(names)
     times, named = FrozenDict(dict.fromkeys(labels, (0, 1))), FrozenDict(dict.fromkeys(labels, -1))
     columns = FrozenDict({a.name: FIELDS + i for i, a in enumerate(node.args) if isinstance(a, Var)})
-    after = planning.setting.since.get(rule)
+    after = None if isinstance(source, HoldingSpec) else planning.setting.since.get(rule)
     if distinct and longest is None and not where and after is None:
         return Reading(source, columns, times, named)
     made = {c.label for c in where if isinstance(c, Relative)}

@@ -12,8 +12,9 @@ from __future__ import annotations
 from augury.algebra.nodes import Holds, Node, NoneInside, Relative, Run, Scan, conditions, walk
 from augury.algebra.run_terms import run_labels, run_variables
 from augury.planner.choose_joins import choose_absence
-from augury.planner.planning import Needs, Planning, possible_vars, same_columns
-from augury.planner.prepare_runs import prepared
+from augury.planner.implied_bounds import implied_length
+from augury.planner.planning import Planning, same_columns
+from augury.planner.project import Needs, possible_vars
 from augury.planner.run_moves import Moves
 from augury.planner.specs import (
     CompleteSpec,
@@ -29,13 +30,15 @@ from augury.planner.specs import (
 
 def choose_run(planning: Planning, node: Run, needs: Needs, rule: str) -> Reading:
     """A run: its events in order, the partial matches, the complete ones, and those that are taken."""
-    node = prepared(node)
     every = frozenset(v for part in node.parts for v in possible_vars(part.input))
     parts = tuple(planning.pattern(part.input, Needs(every), rule) for part in node.parts)
     among = tuple(planning.pattern(scan, Needs(frozenset(node.key)), rule) for scan in node.among)
     columns = Output(vars=node.key, numbers=len(parts))
+    longest = implied_length(node, planning.setting.clock, planning.setting.lengths)
     moments = planning.add(
-        MomentsSpec(inputs=(*among, *parts), out=columns, rule=rule, run_key=node.key, among=len(among))
+        MomentsSpec(
+            inputs=(*among, *parts), out=columns, rule=rule, run_key=node.key, among=len(among), longest=longest
+        )
     )
     moves = Moves(node, parts)
     common = {

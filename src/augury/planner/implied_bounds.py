@@ -127,17 +127,43 @@ def _reach(node: n.Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, 
     return reach(names[0], names[1]), reach(names[1], names[0])
 
 
-def implied_back(node: n.Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
+def implied_back(
+    node: n.Node, window: str | None, clock: Clock, lengths: Lengths | None = None, point: str = "s"
+) -> int:
     """How far before the end of a row the window begins in which something must be absent or is collected.
 
-    None is the window between the two parts of a join.
+    None is the window between the two parts of a join. With `point` "e", how far before it the window ends.
     """
+    timing, whole = _closed(node, clock, lengths)
+    if timing is None:
+        return FAR
+    begins = (window, point) if window is not None else (timing.interval(node.left), "e")  # type: ignore[union-attr]
+    found = timing.table.limit((whole, "e"), begins)
+    return FAR if found is None else min(clock.length(found.value) + 1, FAR)
+
+
+def implied_ahead(node: n.Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
+    """How long after the end of a row the window ends, so that the row waits."""
+    timing, whole = _closed(node, clock, lengths)
+    if timing is None or window is None:
+        return 0
+    found = timing.table.limit((window, "e"), (whole, "e"))
+    return FAR if found is None else max(0, min(clock.length(found.value), FAR))
+
+
+def implied_length(node: n.Node, clock: Clock, lengths: Lengths | None = None) -> int:
+    """How long a row of a pattern lasts at most, in time points."""
+    timing, whole = _closed(node, clock, lengths)
+    found = None if timing is None else timing.table.limit((whole, "e"), (whole, "s"))
+    return FAR if found is None else min(clock.length(found.value), FAR)
+
+
+def _closed(node: n.Node, clock: Clock, lengths: Lengths | None) -> tuple[Timing | None, str]:
+    """The bounds on the times of a pattern, and its interval; nothing where it has no occurrence."""
     timing = Timing(clock.tick if clock.kind == "logical" else 1, lengths)
     whole = timing.add(node)
     try:
         timing.close()
     except Contradiction:
-        return FAR
-    begins = (window, "s") if window is not None else (timing.interval(node.left), "e")  # type: ignore[union-attr]
-    found = timing.table.limit((whole, "e"), begins)
-    return FAR if found is None else min(clock.length(found.value) + 1, FAR)
+        return None, whole
+    return timing, whole

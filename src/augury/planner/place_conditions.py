@@ -8,19 +8,16 @@ the rules that have no bound of their own.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from augury.algebra.nodes import Rule
 from augury.algebra.place import placed
 from augury.algebra.plan import Plan
 from augury.algebra.properties import all_properties
 from augury.planner.planning import Setting
 
 
-def place_conditions(plan: Plan, setting: Setting, whole: Plan | None = None) -> Plan:
-    """The plan with its conditions placed. `whole` is the program that the rules of the plan belong to."""
+def place_conditions(rules: tuple[Rule, ...], plan: Plan, setting: Setting) -> tuple[Rule, ...]:
+    """The rules, which are some of a plan, with their conditions placed."""
     unbounded: set[str] = set()
     if setting.retention is not None:
-        properties = all_properties(whole or plan)
-        unbounded = {label for label, found in properties.items() if found.horizon is None}
-    rules = (placed(rule, setting.varying, setting.retention, unbounded) for rule in plan.rules)
-    return replace(plan, rules=tuple(rules))
+        unbounded = {label for label, found in all_properties(plan).items() if found.horizon is None}
+    return tuple(placed(rule, setting.varying, setting.retention, unbounded) for rule in rules)

@@ -1,13 +1,22 @@
-"""A run as its operators take it: what a part binds by itself is a part of its rows, what it computes is written out."""
+"""Prepares runs: what a part binds by itself becomes a part of its rows, what it computes is written out.
+
+    a(I) NEXT b(I, X)+  WHERE size(X, Z)             →   b(I, X) WHERE size(X, Z) is scanned: a row for every Z
+    b(X)+ WHERE D = X - prev(X, X), sum(D) > 3       →   sum(X - prev(X, X)) > 3
+
+The matches are the same. Algorithms of runs see rows of parts, and conditions on two iterations or on a match.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
     Compare,
     Condition,
+    Node,
+    Rule,
     Run,
     RunPart,
     RunResult,
@@ -16,18 +25,37 @@ from augury.algebra.nodes import (
     bound_vars,
     condition_labels,
     condition_vars,
+    mapped_all,
 )
+from augury.algebra.plan import Plan
 from augury.algebra.ready import binds
-from augury.algebra.run_terms import asked_of
+from augury.algebra.run_terms import asked_of, with_counts_in_quantifiers
 from augury.algebra.terms import Expr, Var
+from augury.planner.planning import Setting
 from augury.planner.run_questions import changed, with_terms
 
 
-def prepared(run: Run) -> Run:
+def prepare_runs(rules: tuple[Rule, ...], plan: Plan, setting: Setting) -> tuple[Rule, ...]:
+    """The rules with their runs prepared, wherever a run stands."""
+    return tuple(_prepared_rule(rule) if of_kind(rule.nodes, Run) else rule for rule in rules)
+
+
+def _prepared_rule(rule: Rule) -> Rule:
+    collects = tuple(replace(collect, pattern=_prepared(collect.pattern)) for collect in rule.collects)
+    return replace(rule, body=_prepared(rule.body), collects=collects)
+
+
+def _prepared(node: Node) -> Node:
+    below = mapped_all(node, _prepared)
+    return _prepared_run(below) if isinstance(below, Run) else below
+
+
+def _prepared_run(run: Run) -> Run:
     """The same run. `size(X, Z)` beside `b(I, X)+` is a condition of its scan, which has a row for every Z then.
 
     After `D = X - prev(X, X)` an own variable D is that difference wherever the part, or a result, has it.
     """
+    run = with_counts_in_quantifiers(run)
     parts, results = [], list(run.results)
     # These have a value of their own, or none: an equation with one of them is a test.
     tested = {v for part in run.parts if part.optional for v in bound_vars(part.input)} | {r.name for r in results}

@@ -8,19 +8,20 @@ conditions in evaluation order. Specs are compared by value, so equal sub-plans 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from augury.algebra.clock_windows import Windows
-from augury.algebra.nodes import Collect, Condition, Graph, Join, Node, Policy, Rule, Run
+from augury.algebra.nodes import ALL_COLLECTED, Collect, Condition, Graph, Join, Node, Policy, Relates, Rule, Run, Spans
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Expr
 from augury.algebra.timing import Lengths
+from augury.core.bounds import FAR
 from augury.core.clock import Clock
 from augury.core.fields import FIELDS
-from augury.planner.implied_bounds import JoinBounds, implied_back, implied_bounds
+from augury.planner.implied_bounds import JoinBounds, implied_ahead, implied_back, implied_bounds
 from augury.planner.run_moves import Moves
 
 _K = TypeVar("_K")
@@ -69,6 +70,21 @@ class Output:
         return Output(tuple(dict.fromkeys(vars)), tuple(dict.fromkeys(labels)), FrozenDict(named or {}))
 
 
+@dataclass(frozen=True)
+class Kept:
+    """State of an operator: what it is, and for how many time points, `FAR` without a bound; or the last `count`."""
+
+    what: str
+    points: int
+    count: int | None = None
+
+
+@cache
+def _compared(spec_type: Any) -> tuple[str, ...]:
+    """The names of the fields that make two specs of a class equal."""
+    return tuple(f.name for f in fields(spec_type) if f.compare)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spec:
     """What one operator needs to know. `serial` tells apart equal specs that must not be shared: impure calls."""
@@ -82,7 +98,7 @@ class Spec:
     @cached_property
     def key(self) -> tuple[Any, ...]:
         """What makes two specs equal; fields that follow from others are left out."""
-        return (type(self), *(getattr(self, f.name) for f in fields(self) if f.compare))
+        return (type(self), *(getattr(self, name) for name in _compared(cast(Hashable, type(self)))))
 
     @cached_property
     def _hash(self) -> int:
@@ -95,6 +111,16 @@ class Spec:
         if self is other:
             return True
         return isinstance(other, Spec) and self._hash == other._hash and self.key == other.key
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        """The rows of inputs that it may ask for again, and for how long."""
+        return ()
+
+    @property
+    def derived_from(self) -> tuple[int, ...]:
+        """The numbers of the inputs whose events are those of its rows; others only decide which rows there are."""
+        return tuple(range(len(self.inputs)))
 
     def reading(self) -> Reading:
         """Its output read under its own names."""
@@ -264,6 +290,10 @@ class ThrottleSpec(Spec):
     per: tuple[str, ...]
     owned: bool
 
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        return (Kept("events", FAR, self.count) if self.every is None else Kept("events", self.every),)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnionSpec(Spec):
@@ -300,6 +330,51 @@ class SessionSpec(Spec):
     gap: int  # in time points
     most: int
 
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        return (Kept("open sessions", self.most),)
+
+
+# Facts that hold
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HoldingSpec(Spec):
+    """The maximal intervals in which facts of a predicate hold. Its inputs are the events that make facts below it."""
+
+    kind: ClassVar[str] = "holding"
+    predicate: Predicate
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EndedSpec(Spec):
+    """Of intervals in which facts hold those with a beginning and an end."""
+
+    kind: ClassVar[str] = "held"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistinctWindowsSpec(Spec):
+    """The windows of rows, each once for each value of the variables. They end at most `back` before their rows."""
+
+    kind: ClassVar[str] = "distinct windows"
+    window: str
+    back: int = field(compare=False)
+    look_back: LookBack | None = field(compare=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClipSpec(Spec):
+    """What windows and held intervals with the same key have in common, as `label`. With `past` windows count to their
+    very end, one time point past it. Windows begin at most `back` before their rows end.
+    """
+
+    kind: ClassVar[str] = "clip"
+    label: str
+    past: bool
+    back: int = field(compare=False)
+    look_back: LookBack | None = field(compare=False)
+
 
 # Pairs
 
@@ -320,6 +395,21 @@ class JoinSpec(Spec):
     node: Join  # with the temporal conditions that `bounds` has
     clock: Clock = field(compare=False)
     bounds: JoinBounds = field(compare=False)
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        found = self.bounds.reach[1], self.bounds.reach[0]
+        left, right = (Kept(side, -int(reach[1])) for side, reach in zip(("left", "right"), found, strict=True))
+        return (left, right, Kept("absent", left.points)) if len(self.inputs) > 2 else (left, right)
+
+    @property
+    def derived_from(self) -> tuple[int, ...]:
+        return 0, 1
+
+    @property
+    def related(self) -> tuple[Condition, ...]:
+        """The temporal conditions on a pair, which `bounds` has."""
+        return tuple(c for c in self.node.where if isinstance(c, Relates | Spans))
 
     def bounds_for(self, lengths: Lengths | None) -> JoinBounds:
         """The bounds where events are no longer than `lengths` says."""
@@ -383,14 +473,22 @@ class AgreeSpec(Spec):
 
 @dataclass(frozen=True)
 class LookBack:
-    """How far before the end of a row its window begins, given how long events are; see `implied_back`."""
+    """How far before the end of a row its window begins, given how long events are; see `implied_back`.
+
+    With `point` "e", how far before it the window ends.
+    """
 
     node: Node
     window: str | None
     clock: Clock
+    point: str = "s"
 
     def __call__(self, lengths: Lengths | None) -> int:
-        return implied_back(self.node, self.window, self.clock, lengths)
+        return implied_back(self.node, self.window, self.clock, lengths, self.point)
+
+    def ahead(self, lengths: Lengths | None) -> int:
+        """How long after the end of a row its window ends."""
+        return implied_ahead(self.node, self.window, self.clock, lengths)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -400,11 +498,17 @@ class WindowedSpec(Spec):
     `back` is how far before the end of a row its window begins, `FAR` where nothing bounds it.
     """
 
+    looked_for: ClassVar[str]
     window: str
     keys: tuple[str, ...]
     open: tuple[str, ...]
     back: int = field(compare=False)
     look_back: LookBack | None = field(compare=False)
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        waits = 0 if self.look_back is None else self.look_back.ahead(None)
+        return Kept("waiting", waits), Kept(self.looked_for, self.back if self.back >= FAR else self.back - 1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -412,8 +516,13 @@ class AbsenceSpec(WindowedSpec):
     """Rows with nothing of the second input in their window. What a label of `ignored` names does not count."""
 
     kind: ClassVar[str] = "not"
+    looked_for: ClassVar[str] = "absent"
     where: tuple[Condition, ...] = ()
     ignored: tuple[str, ...] = ()
+
+    @property
+    def derived_from(self) -> tuple[int, ...]:
+        return (0,)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -421,10 +530,17 @@ class CollectSpec(WindowedSpec):
     """Rows with the groups and totals of their windows. `groups` are the variables whose values make groups."""
 
     kind: ClassVar[str] = "collect"
+    looked_for: ClassVar[str] = "collected"
     collect: Collect
     groups: tuple[str, ...]
     rows_of_one: RowsOfOne
     several_collected: bool  # whether one occurrence may be collected as several rows
+    whole: bool = False  # whether what is collected has the very times of the window
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        last = self.collect.last
+        return super().keeps if last is None or last == ALL_COLLECTED else (Kept("collected", FAR, last),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -440,6 +556,7 @@ class PanesSpec(Spec):
     collect: Collect
     windows: Windows
     several: bool
+    ranged: bool  # whether totals follow from running totals of what is collected, or from ranks
 
 
 # Runs
@@ -452,6 +569,11 @@ class MomentsSpec(Spec):
     kind: ClassVar[str] = "moments"
     run_key: tuple[str, ...]
     among: int
+    longest: int = field(compare=False)  # a match, in time points
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        return (Kept("events", self.longest),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -463,6 +585,10 @@ class RunSpec(Spec):
     moments: MomentsSpec
     parts: tuple[Reading, ...]
     moves: Moves = field(compare=False)
+
+    @property
+    def keeps(self) -> tuple[Kept, ...]:
+        return tuple(Kept("matches", kept.points) for kept in self.moments.keeps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

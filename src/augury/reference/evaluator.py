@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from augury.algebra.kinds import chooses
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import walk_all
+from augury.algebra.nodes import HOLDING, held_by, walk_all
 from augury.algebra.place import placed, varying
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties
@@ -18,6 +18,7 @@ from augury.core.model import Event, Fact, HistoryItem, OrderKey, type_name
 from augury.core.standing import standing
 from augury.entailment import Derivation, ExplainedModel
 from augury.knowledge.timeline import Statement, as_statements, timeline
+from augury.reference.held_intervals import held_intervals
 from augury.reference.latest_facts import latest_statements
 from augury.reference.spaseq import answers
 from augury.semantics.deriving import derived_by, derived_event
@@ -45,21 +46,21 @@ def evaluate(
     events, rejected, greatest = standing(history, as_of)
     now = until if until is not None else greatest
     statements = as_statements(facts)
-    known = list(timeline(statements))
-    facts_varying = varying(plan, known)
+    fact_timeline = list(timeline(statements))
+    facts_varying = varying(plan, fact_timeline)
     scalars = Scalars(plan.functions, plan.aggregates, clock)
-    world = World(scalars, Static(plan.clauses, known, scalars, lambda *_: None), graphs=graphs)
+    world = World(scalars, Static(plan.clauses, fact_timeline, scalars, lambda *_: None), graphs=graphs)
     world.static.report = world.report
     world.least = min((e.end for e in events), default=None)
     world.now = now
     derived = plan.derived
     inputs = by_type(events)
     derivations: dict[OrderKey, dict[OrderKey, Derivation]] = {}
-    for type, given in inputs.items():
+    for type, type_events in inputs.items():
         if type not in derived:
-            world.publish(type, given)
+            world.publish(type, type_events)
     unbounded = (
-        {label for label, found in all_properties(plan).items() if found.horizon is None}
+        {label for label, properties in all_properties(plan).items() if properties.horizon is None}
         if retention is not None
         else set()
     )
@@ -72,9 +73,15 @@ def evaluate(
         stratum = replace(stratum, rules=rules)
         seeds = [event for type in stratum.types for event in inputs.get(type, ())]
 
-        def learn() -> None:
+        def static() -> tuple[Static, list[Fact]]:
             facts = list(timeline([*made(plan, world.events, statements), *statements]))
-            world.learn(Static(plan.clauses, facts, scalars, world.report))
+            return Static(plan.clauses, facts, scalars, world.report), facts
+
+        def learn() -> None:
+            world.learn(static()[0])
+
+        for held in sorted(set().union(*(rule.held for rule in rules))):
+            world.hold((HOLDING + held[0], held[1]), held_intervals(*static(), held))
 
         looks_back = [e for e in fact_edges(plan) if e.head in stratum.types and e.reads in stratum.types]
         _Answer(world, stratum, seeds, derivations, learn=learn if looks_back else None).run()
@@ -107,10 +114,10 @@ def _answer_queries(
     graphs: Mapping[str | None, Sequence[TermTriple]],
 ) -> None:
     """The answers of queries, before all rules: they read inputs, and graphs that queries before them construct."""
-    found: dict[Predicate, list[tuple[Event, Derivation]]] = {}
+    answers_by_type: dict[Predicate, list[tuple[Event, Derivation]]] = {}
     for query in plan.graph_queries:
         read = [event for type in query.reads for event in world.events.get(type, ())]
-        answered = found.setdefault(query.predicate, [])
+        answered = answers_by_type.setdefault(query.predicate, [])
         answered += answers(query, read, clock, now, graphs)
         alone = Stratum(0, (query.predicate,), (), False)
         _Answer(world, alone, inputs.get(query.predicate, []), derivations, answered).run()
@@ -122,7 +129,7 @@ def made(
     """What events say of facts: each holds, or ends, from the end of the event on. At one time, that it holds."""
     for (name, arity), (makes, ends) in plan.made.items():
         if (name, arity) in plan.latest:
-            said = [one.fact.args for one in statements if (one.fact.name, len(one.fact.args)) == (name, arity)]
+            said = [s.fact.args for s in statements if (s.fact.name, len(s.fact.args)) == (name, arity)]
             ending, making = events.get(ends, ()), events.get(makes, ())
             yield from latest_statements(name, plan.latest[name, arity], making, ending, said)
             continue
@@ -201,11 +208,11 @@ class _Answer:
         """Adds derived events and their derivations; whether anything was new."""
         new = False
         for event, derivation in list(derived):
-            known = self.found.get(event.content)
-            if known is None or _plainer(event, known):
-                new = new or known is None
+            earlier = self.found.get(event.content)
+            if earlier is None or _plainer(event, earlier):
+                new = new or earlier is None
                 self.found[event.content] = (
-                    replace(event, trace=_trace(derivation)) if known is None else replace(event, trace=known.trace)
+                    replace(event, trace=_trace(derivation)) if earlier is None else replace(event, trace=earlier.trace)
                 )
             table = self.derivations.setdefault(event.content, {})
             table.setdefault(derivation.key, derivation)
@@ -230,14 +237,14 @@ def _traced(derived: list[tuple[Event, Derivation]]) -> dict[OrderKey, Event]:
 def _trace(derivation: Derivation) -> tuple[str, ...]:
     """The input events of a derivation: a derived part stands for its own trace."""
     ids: dict[str, None] = {}
-    for part in derivation.parts:
+    for part in (p for p in derivation.parts if held_by((p.type, len(p.args))) is None):
         for id in part.trace or (part.id,):
             ids[id] = None
     return tuple(ids)
 
 
-def _plainer(event: Event, known: Event) -> bool:
+def _plainer(event: Event, earlier: Event) -> bool:
     """Of two equal events the one with integers is shown, so that 1 and 1.0 give one answer, whatever came first."""
-    return [type_name(a) for a in event.args] != [type_name(a) for a in known.args] and [
+    return [type_name(a) for a in event.args] != [type_name(a) for a in earlier.args] and [
         type_name(a) != "int" for a in event.args
-    ] < [type_name(a) != "int" for a in known.args]
+    ] < [type_name(a) != "int" for a in earlier.args]

@@ -1,7 +1,7 @@
 """When an answer is final (SEMANTICS 12): no event that may still come can be in a match that takes its place.
 
 Events that are still to come end after the frontier, and begin no earlier than their greatest length before it. An answer
-of a run that chooses is open while such an event could go on with a match of the same first event, or with SKIP of an
+of a run that chooses is open while such an event could extend a match of the same first event, or with SKIP of an
 earlier one, and make it as good or better: nothing has ended the repetition before the event could start, and the window
 and the conditions on times still allow it.
 """
@@ -17,6 +17,7 @@ from augury.algebra.matching import agree
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import event_lengths
 from augury.algebra.run_bounds import start_bounds
+from augury.algebra.run_terms import with_counts_in_quantifiers
 from augury.algebra.strata import Stratum, edges, fact_edges
 from augury.core.clock import Clock
 from augury.core.model import Event, OrderKey
@@ -57,7 +58,7 @@ class Finality:
                     since = limit = min([limit, *self._sessions_open(rule)])
                 runs = [x for x in n.walk(rule.body) if keeps_some_matches(x)]
                 if rule.predicate == type and runs:
-                    matches = list(self._open_matches(world, runs[0]))
+                    matches = list(self._open_matches(world, with_counts_in_quantifiers(runs[0])))
                     self.open[rule.label] = {tuple(e.id for e in match.events) for match in matches}
                     since = min([since, *(match.end for match in matches)])
                     limit = limit if rule.top is None and rule.at_most is None else min(limit, since)
@@ -90,14 +91,13 @@ class Finality:
         longest = [lengths.get(type) for type in types]
         runs = RunEvaluator(world, run)
         complete = [m for begun in runs.extended(RunMatch({}, {})) for m in runs.whole(begun)]
-        if None in longest:
-            yield from complete  # an event of any length may come
-            return
-        begins = since - max(self.clock.length(length or 0) for length in longest)
-        best: dict[OrderKey, tuple[int, ...]] = {}
-        for match in complete:
-            group, counts = runs.group(match), runs.counts(match)
-            best[group] = (max if run.which == "LONGEST" else min)(best.get(group, counts), counts)
+        # Where nothing says how long the events of a type last, one that comes may have begun at any time.
+        lasting = [self.clock.length(length) for length in longest if length is not None]
+        begins = since - max(lasting) if len(lasting) == len(longest) else 1 - _NEVER
+        best = _best(runs, complete)
+        # A match that is worse than another one with the same first event, which nothing can take away, is never chosen.
+        certain = _best(runs, [match for match in complete if match.end < since])
+        complete = [m for m in complete if m.end >= since or certain[runs.group(m)] == runs.counts(m)]
         firsts = {runs.group(m): m.events[0] for m in self._going(runs, begins, best)}
         firsts |= {g: m.events[0] for m in complete if m.end >= since and best[g := runs.group(m)] == runs.counts(m)}
         if run.skip is None:
@@ -122,7 +122,7 @@ class Finality:
                 yield match
 
     def _going(self, runs: RunEvaluator, begins: int, best: dict[OrderKey, tuple[int, ...]]) -> Iterator[RunMatch]:
-        """The matches as far as they have come that an event may go on with, so as to be no worse than the best."""
+        """The partial matches that an event may extend, so that they become no worse than the best."""
         parts, begun = runs.run.parts, [RunMatch({}, {})]
         while begun:
             match = begun.pop()
@@ -132,8 +132,12 @@ class Finality:
             part = parts[number]
             if part.most is None or count < part.most:
                 begun += runs.following(match, part, part.between if count else part.link)
-                known = best.get(runs.group(match)) if match.events else None
-                if match.events and self._latest_start(runs, match) >= begins and _matters(runs.run, match, known):
+                best_counts = best.get(runs.group(match)) if match.events else None
+                if (
+                    match.events
+                    and self._latest_start(runs, match) >= begins
+                    and _matters(runs.run, match, best_counts)
+                ):
                     yield match
             if count >= part.least:
                 begun += runs.completed(match, replace(part, after=()))
@@ -160,8 +164,17 @@ class Finality:
         return result if result > match.end else -_NEVER  # what follows starts after the end of the match
 
 
+def _best(runs: RunEvaluator, matches: list[RunMatch]) -> dict[OrderKey, tuple[int, ...]]:
+    """The counts of the longest, or shortest, of the matches with each first event."""
+    best: dict[OrderKey, tuple[int, ...]] = {}
+    for match in matches:
+        group, counts = runs.group(match), runs.counts(match)
+        best[group] = (max if runs.run.which == "LONGEST" else min)(best.get(group, counts), counts)
+    return best
+
+
 def _matters(run: n.Run, match: RunMatch, best: tuple[int, ...] | None) -> bool:
-    """Whether a match that goes on with one more iteration of its part can become as good as the best, or better."""
+    """Whether a match with one more iteration of its part can become as good as the best, or better."""
     if best is None:
         return True
     longest, number = run.which == "LONGEST", len(match.counts)

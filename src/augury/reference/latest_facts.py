@@ -33,10 +33,10 @@ def latest_statements(
 
 def _winners(key: tuple[int, ...], making: Sequence[Event]) -> list[Event]:
     """Of the events with one key and one end, the last in the order of end, start and arguments."""
-    found: dict[tuple[OrderKey, int], Event] = {}
+    winners: dict[tuple[OrderKey, int], Event] = {}
     for event in sorted(making, key=lambda e: (e.end, e.start, _order(e.args))):
-        found[_key(key, event.args), event.end] = event
-    return list(found.values())
+        winners[_key(key, event.args), event.end] = event
+    return list(winners.values())
 
 
 def _key(key: tuple[int, ...], args: Args) -> OrderKey:

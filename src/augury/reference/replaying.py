@@ -19,10 +19,10 @@ from augury.semantics.rdf_by_rdflib import TermTriple
 def _own_delays(plan: Plan) -> dict[Predicate, int | None]:
     """For what queries derive, how long it may still change once it is given: it waits for what they read."""
     result = finality_delays(plan)
-    own: dict[Predicate, int] = {}
+    query_delays: dict[Predicate, int] = {}
     for query in plan.graph_queries:
-        own[query.predicate] = max(own.get(query.predicate, 0), query_delay(query))
-    return {type: None if (delay := result[type]) is None else delay - own[type] for type in own}
+        query_delays[query.predicate] = max(query_delays.get(query.predicate, 0), query_delay(query))
+    return {type: None if (delay := result[type]) is None else delay - query_delays[type] for type in query_delays}
 
 
 def replay(
@@ -37,7 +37,7 @@ def replay(
     graphs: Mapping[str | None, Sequence[TermTriple]] = {},
     longest: int | None = None,
 ) -> Replay:
-    """The changes of the answer while the history is told item by item.
+    """The changes of the answer while the history is pushed item by item.
 
     The answer after each item is that of evaluating all items up to it: early, as soon as it is entailed; final, once
     nothing that may still come could change it. `longest` says how long inputs last at most, in time points; without it

@@ -55,7 +55,7 @@ from augury.semantics.rdf_by_rdflib import (
 class QueryMatch:
     """A match so far: its mapping, the times of its first and last event, the events, and the mappings of each `+`.
 
-    `known` is the time by which it can be given: its last, or later where something must stay away after it.
+    `known` is the time by which it can be given: its last, or later where something must be absent after it.
     """
 
     mapping: Solution
@@ -101,14 +101,14 @@ def _partitions(
     if not query.partition:
         yield {}, events
         return
-    found: dict[tuple[RdfTerm, ...], dict[str, Event]] = {}
+    members_of: dict[tuple[RdfTerm, ...], dict[str, Event]] = {}
     for event in events:
         for gpm in query.gpms:
             if event.type in _types(gpm):
                 for solution in patterns.solutions(gpm, event):
                     if all(v in solution for v in query.partition):
-                        found.setdefault(tuple(solution[v] for v in query.partition), {})[event.id] = event
-    for values, members in found.items():
+                        members_of.setdefault(tuple(solution[v] for v in query.partition), {})[event.id] = event
+    for values, members in members_of.items():
         yield dict(zip(query.partition, values, strict=True)), list(members.values())
 
 
@@ -129,10 +129,10 @@ class _Matching:
     begin: Solution
 
     def matches(self) -> Iterator[QueryMatch]:
-        found = list(self._first(self.reading.steps[0]))
+        matches = list(self._first(self.reading.steps[0]))
         for step in self.reading.steps[1:]:
-            found = [further for match in found for further in self._next(match, step)]
-        for match in found:
+            matches = [further for match in matches for further in self._next(match, step)]
+        for match in matches:
             yield from self._ended(match)
 
     # Definitions 7 to 9: what an operand makes of a mapping at one time
@@ -205,7 +205,9 @@ class _Matching:
                     yield from self._repeated(step, match.mapping, longer)
 
     def _repeated(self, step: SequenceStep, before: Solution, match: QueryMatch) -> Iterator[QueryMatch]:
-        """The match, and where the step repeats, all that go on from it. Every iteration joins with what was before."""
+        """The match and, where the step repeats, all matches that extend it. Every iteration joins with what was
+        before.
+        """
         if not self._fits(match):
             return
         if not step.repeats:
@@ -253,7 +255,7 @@ class _Matching:
         return start, start + length - 1
 
     def _ended(self, match: QueryMatch) -> Iterator[QueryMatch]:
-        """The match, if what must stay away after it does."""
+        """The match, if what must be absent after it does."""
         window = self.query.window
         if not self.reading.absent:
             yield replace(match, known=match.last)

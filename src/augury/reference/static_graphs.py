@@ -44,10 +44,10 @@ def _closed(triples: list[TermTriple]) -> list[TermTriple]:
     for triple in triples:
         for term in triple:
             written.setdefault(value_from(term), term)
-    given = {(value_from(s), value_from(p), value_from(o)) for s, p, o in triples}
-    new = closure(given) - given
+    stated = {(value_from(s), value_from(p), value_from(o)) for s, p, o in triples}
+    new = closure(stated) - stated
     return [*triples, *((_as_term(s, written), _as_term(p, written), _as_term(o, written)) for s, p, o in new)]
 
 
-def _as_term(value: Value, written: Mapping[Any, Any]) -> Any:
+def _as_term(value: Value, written: Mapping[object, object]) -> Any:
     return written[value] if value in written else as_rdflib(term_of(value))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from augury.algebra.matching import Named
-from augury.algebra.nodes import Collect, Rule, Top
-from augury.algebra.rule_terms import later_variables, start_of, uses_place
+from augury.algebra.nodes import SEEN, Collect, Rule, Top
+from augury.algebra.rule_terms import clock_labels, later_variables, start_of, uses_place
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import variables
 from augury.core.model import OrderKey, Value, order_key
@@ -25,7 +25,7 @@ class GroupEvaluator:
         rows = self.world.rows(self.rule.body)
         for number, collect in enumerate(self.rule.collects):
             rows = list(self.collected(number, collect, rows))
-        selected = [found for row in rows for found in self.world.select(self.rule.having, row)]
+        selected = [selected_row for row in rows for selected_row in self.world.select(self.rule.having, row)]
         yield from selected if self.rule.top is None else self.ranked(self.rule.top, selected)
 
     # Collecting
@@ -34,20 +34,22 @@ class GroupEvaluator:
         """For each combination of labelled events, and each value of what is used later, a row with the totals."""
         world, others = self.world, sorted(later_variables(self.rule, number))
         seen = sorted({v for total in collect.totals for v in variables(total.aggregate)})
-        candidates = world.rows(collect.pattern)
+        candidates = [] if collect.clips else world.rows(collect.pattern)
         groups: dict[OrderKey, tuple[Row, dict[OrderKey, tuple[Row, Row]]]] = {}
         for row in rows:
             if collect.none:
                 groups.setdefault(_group(row, row, others), (row, {}))
             limit = cover(row, self.rule.covers)[1]
-            for candidate in candidates:
-                if not _eligible(collect, row, candidate, limit):
+            for candidate in self.held(collect, row) if collect.clips else candidates:
+                if not (collect.clips or _eligible(collect, row, candidate, limit)):
                     continue
                 joined = row.joined(candidate)
                 if joined is None:
                     continue
-                own = {collect.label: Named(candidate.start, candidate.end, candidate.parts)} if collect.label else {}
-                labels = {**row.labels, **own}
+                named = Named(candidate.start, candidate.end, candidate.parts)
+                labels = {**row.labels, **({collect.label: named} if collect.label else {})}
+                if collect.clips:  # facts are seen at the end of an interval, or of the window if that is before
+                    labels[SEEN] = Named(candidate.start, min(candidate.end, row.labels[collect.window or ""].end))
                 joined = replace(joined, start=candidate.start, end=candidate.end, labels=labels)
                 for bound in world.select(collect.where, joined):
                     _, members = groups.setdefault(_group(row, bound, others), (row, {}))
@@ -70,19 +72,27 @@ class GroupEvaluator:
                 )
             yield from self._totalled(collect, row, chosen)
 
+    def held(self, collect: Collect, row: Row) -> list[Row]:
+        """What lies in the window of a row of intervals in which facts hold: one by the clock counts to its very end."""
+        window = row.labels[collect.window or ""]
+        by_clock = collect.window in clock_labels(self.rule.body)
+        return self.world.clipped(collect.pattern, window.start, window.end + by_clock)
+
     def _totalled(self, collect: Collect, row: Row, chosen: list[tuple[Row, Row]]) -> Iterator[Row]:
         """The row of a group, with its variables and its totals."""
         members = [bound for _, bound in chosen]
         try:
-            found = {total.name: self.world.aggregated(total.aggregate, members) for total in collect.totals}
+            totals = {total.name: self.world.aggregated(total.aggregate, members) for total in collect.totals}
         except RowError as error:
             self.world.report(self.rule.label, str(error), row.binding, row.parts)
             return
-        own = {v: chosen[0][1].binding[v] for v in collect.by if chosen}
+        group_variables = {v: chosen[0][1].binding[v] for v in collect.by if chosen}
         parts = row.parts + row.collected
         gathered = tuple(dict.fromkeys(p for c, _ in chosen for p in c.parts if p not in parts))
         proofs = chosen[0][1].proofs if chosen else row.proofs
-        yield replace(row, binding={**row.binding, **own, **found}, collected=row.collected + gathered, proofs=proofs)
+        yield replace(
+            row, binding={**row.binding, **group_variables, **totals}, collected=row.collected + gathered, proofs=proofs
+        )
 
     # Rankings
 
@@ -109,7 +119,7 @@ class GroupEvaluator:
                     yield row.bind({**row.binding, top.place: index}) if top.place else row
 
     def _without_place(self, row: Row) -> list[Value]:
-        """The arguments of the head that do not hang on the place."""
+        """The arguments of the head that do not depend on the rank."""
         args = [a for a in self.rule.args if not uses_place(self.rule, a)]
         return [self.world.scalars.evaluate(a, row.binding, row.labels) for a in args]
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from augury.algebra.matching import Binding, Named, Proof, agree
 from augury.algebra.nodes import Holds, Unless
 from augury.algebra.plan import Predicate
-from augury.core.model import Event, OrderKey, order_key
+from augury.core.model import Event, OrderKey, Value, content_id, order_key
+
+
+class HeldInterval(NamedTuple):
+    """From `since` to before `until` a fact holds without a break; ALWAYS and EVER where it has no beginning, or no end."""
+
+    args: tuple[Value, ...]
+    since: int
+    until: int
+
+    def event(self, type: str, start: int, end: int) -> Event:
+        """It, or a part of it, as an occurrence."""
+        return Event(type, self.args, start, end, content_id(type, self.args, start, end))
 
 
 @dataclass(frozen=True)

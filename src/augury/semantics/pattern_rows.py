@@ -23,7 +23,8 @@ from augury.core.bounds import MAX_TIME, MIN_TIME
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
 from augury.core.model import Event, OrderKey, Value, order_key
-from augury.semantics.occurrences import Row, distinct
+from augury.knowledge.fact_table import ALWAYS, EVER
+from augury.semantics.occurrences import HeldInterval, Row, distinct
 from augury.semantics.policy_choice import Pair, PairChooser, occurrences, pair_of, per_values
 from augury.semantics.rdf_by_rdflib import ReferenceDataset, ReferenceGraphPatterns, TermTriple, key_from
 from augury.semantics.run_matches import RunEvaluator
@@ -41,12 +42,19 @@ class World:
     graphs: Mapping[str | None, Sequence[TermTriple]] = field(default_factory=dict)
     least: int | None = None  # the least end of a standing input event
     now: int | None = None
+    held: dict[Predicate, list[HeldInterval]] = field(default_factory=dict)
     _known: dict[int, tuple[n.Node, list[Row]]] = field(default_factory=dict)
 
     def publish(self, type: Predicate, events: Iterable[Event]) -> None:
         """Says which events of a type there are; what was found before is forgotten."""
         self.events[type] = sorted(events, key=lambda e: e.order)
-        self._known = {key: found for key, found in self._known.items() if type not in n.event_types(found[0])}
+        self._known = {key: entry for key, entry in self._known.items() if type not in n.event_types(entry[0])}
+
+    def hold(self, type: Predicate, intervals: list[HeldInterval]) -> None:
+        """Says in which intervals facts hold; those with a beginning and an end are occurrences."""
+        self.held[type] = intervals
+        closed = (x for x in intervals if x.since != ALWAYS and x.until != EVER)
+        self.publish(type, (x.event(type[0], x.since, x.until) for x in closed))
 
     def learn(self, static: Static) -> None:
         """Says which facts there are; what was found before is forgotten."""
@@ -106,6 +114,20 @@ class World:
                 yield from RunEvaluator(self, node).rows()
             case _:
                 assert_never(node)
+
+    def clipped(self, node: n.Node, start: int, end: int) -> list[Row]:
+        """Of `holding p(X)`, with conditions, what lies in the time from `start` to before `end`."""
+        if isinstance(node, n.Select):
+            rows = self.clipped(node.input, start, end)
+            return [selected for row in rows for selected in self.select(node.where, row)]
+        assert isinstance(node, n.Scan)
+        parts: list[Row] = []
+        for interval in self.held.get(node.predicate, ()):
+            since, until = max(interval.since, start), min(interval.until, end)
+            binding = match_all(node.args, interval.args, {})
+            if since < until and binding is not None:
+                parts.append(Row(since, until, binding, parts=(interval.event(node.type, since, until),)))
+        return distinct(iter(parts))
 
     def _solutions(self, node: n.Graph) -> Iterator[Row]:
         gpm = Gpm("", (), node.pattern, tuple(name for name, _ in node.binds), (), graphs=(None,))
@@ -205,9 +227,9 @@ class World:
         length = self._window_length(condition, anchor.end, row)
         if length is None:
             return None
-        at = {"start": anchor.start, "end": anchor.end}
+        times = {"start": anchor.start, "end": anchor.end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
-        start, end = at[first] + back * length, at[second] + forth * length
+        start, end = times[first] + back * length, times[second] + forth * length
         if not (start >= MIN_TIME and end <= MAX_TIME):
             self.report(self.scalars.rule, "a time beyond 60 bits", {})
             return None
@@ -250,11 +272,11 @@ class World:
             key = tuple(map(order_key, values))
             if any(value is None for value in values):
                 continue
-            known = groups.setdefault(key, [])
-            if known and row.start <= known[-1].end:
-                known[-1] = replace(known[-1], end=max(known[-1].end, row.end + gap))
+            sessions_of_key = groups.setdefault(key, [])
+            if sessions_of_key and row.start <= sessions_of_key[-1].end:
+                sessions_of_key[-1] = replace(sessions_of_key[-1], end=max(sessions_of_key[-1].end, row.end + gap))
             else:
-                known.append(Row(row.start, row.end + gap, row.binding))
+                sessions_of_key.append(Row(row.start, row.end + gap, row.binding))
         most = None if node.most is None else self.scalars.clock.length(node.most)
         for sessions in groups.values():
             yield from (row for row in sessions if most is None or row.end - row.start <= most)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from augury.algebra import sparql_algebra as s
 from augury.algebra.graph_queries import Expression, Gpm, GraphAggregate
-from augury.algebra.sparql_parser import algebra_of, as_written, sparql
+from augury.algebra.sparql_parser import RdflibNode, algebra_of, as_written, sparql
 from augury.core.errors import DataError
 from augury.core.model import Event, Iri, Value
 from augury.graphs.oxigraph import is_made_up, oxigraph, term_from
@@ -74,7 +74,7 @@ def value_from(term: RdfTerm | None) -> Value:
 
 
 def key_from(term: RdfTerm) -> str:
-    """A term as the text by which it is told from others."""
+    """A term as the text that identifies it."""
     import rdflib
 
     match term:
@@ -128,10 +128,10 @@ def graph_of(event: Event) -> list[TermTriple]:
 def triples_in(text: str, name: str) -> list[TermTriple]:
     ox, blank = oxigraph(), Blanks(name)
     try:
-        found = list(ox.parse(text.encode(), ox.RdfFormat.TURTLE))
+        triples = list(ox.parse(text.encode(), ox.RdfFormat.TURTLE))
     except SyntaxError as error:
         raise DataError(f"malformed RDF in event {name}, line {error.lineno}: {error.msg}") from None
-    terms = [as_rdflib(term_from(part, blank)) for t in found for part in (t.subject, t.predicate, t.object)]
+    terms = [as_rdflib(term_from(part, blank)) for t in triples for part in (t.subject, t.predicate, t.object)]
     return list(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
 
 
@@ -185,7 +185,7 @@ class ReferenceGraphPatterns:
 
 
 @lru_cache(256)
-def _algebra(pattern: str) -> Any:
+def _algebra(pattern: str) -> RdflibNode:
     return corrected(algebra_of(f"SELECT * WHERE {pattern}"))
 
 
@@ -224,7 +224,7 @@ class _PatternCall:
 
 
 @cache
-def _compiled(text: str) -> Any:
+def _compiled(text: str) -> RdflibNode:
     """The expression of rdflib for a text."""
     return corrected(algebra_of(f"SELECT * WHERE {{ BIND ( ( {text} ) AS ?value·0 ) }}").p.p.expr)
 

@@ -12,17 +12,19 @@ from decimal import Decimal, DivisionByZero, InvalidOperation, Overflow
 from types import MethodType
 from typing import Any
 
+from augury.algebra.sparql_parser import RdflibNode
+
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 
 
-def corrected(algebra: Any) -> Any:
+def corrected(algebra: RdflibNode) -> RdflibNode:
     """An algebra of rdflib whose expressions are evaluated as SPARQL has it."""
     for part in _parts(algebra):
-        own = _OWN.get(part.name)
-        if own is not None:
-            part._evalfn = MethodType(own, part)
+        evaluation = _OWN.get(part.name)
+        if evaluation is not None:
+            part._evalfn = MethodType(evaluation, part)
     return algebra
 
 
@@ -36,7 +38,7 @@ def _parts(tree: Any) -> Iterator[Any]:
             yield from _parts(part)
 
 
-def plain_term(term: Any) -> Any:
+def plain_term(term: object) -> Any:
     """A string is one term, whether its type is written or not."""
     import rdflib
 
@@ -48,7 +50,7 @@ def plain_term(term: Any) -> Any:
 # Arithmetic
 
 
-def _multiplicative(e: Any, _: Any) -> Any:
+def _multiplicative(e: RdflibNode, _: object) -> object:
     import rdflib
     from rdflib.plugins.sparql.operators import numeric
     from rdflib.plugins.sparql.sparql import SPARQLError
@@ -87,14 +89,14 @@ def _float_division(left: float, right: float) -> float:
     return float("inf") if left > 0 else float("-inf")
 
 
-def _called(e: Any, context: Any) -> Any:
+def _called(e: RdflibNode, context: object) -> object:
     """A call by IRI: the casts of XSD. A number cast to an integer is cut, to a boolean it is whether it is not zero."""
     import rdflib
     from rdflib.plugins.sparql.operators import Function
     from rdflib.plugins.sparql.sparql import SPARQLError
 
-    given = e.expr[0] if e.expr else None
-    kind = _worth(given)
+    operand = e.expr[0] if e.expr else None
+    kind = _worth(operand)
     if kind is not None and kind[0] in ("number", "boolean"):
         try:
             if e.iri == rdflib.XSD.integer:
@@ -113,7 +115,7 @@ def _called(e: Any, context: Any) -> Any:
 # Comparison
 
 
-def _relational(e: Any, _: Any) -> Any:
+def _relational(e: RdflibNode, _: object) -> object:
     import rdflib
     from rdflib.plugins.sparql.sparql import SPARQLError
 
@@ -133,7 +135,7 @@ def _relational(e: Any, _: Any) -> Any:
     return rdflib.Literal(e.op == "NOT IN")
 
 
-def _compared(op: str, left: Any, right: Any) -> bool:
+def _compared(op: str, left: object, right: object) -> bool:
     """Whether a comparison holds. Values of one kind are compared; other terms are the same, or that is an error."""
     import rdflib
     from rdflib.plugins.sparql.sparql import SPARQLError
@@ -153,11 +155,11 @@ def _compared(op: str, left: Any, right: Any) -> bool:
     return op == "!="
 
 
-def _together(left: Any, right: Any) -> tuple[Any, Any]:
+def _together(left: object, right: object) -> tuple[Any, Any]:
     return _promoted(left, right) if isinstance(left, int | float | Decimal) else (left, right)
 
 
-def _worth(term: Any) -> tuple[str, Any] | None:
+def _worth(term: object) -> tuple[str, Any] | None:
     """The kind of value that a literal has, and the value; None where it has none that is ordered."""
     import rdflib
 

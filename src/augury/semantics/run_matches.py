@@ -94,7 +94,7 @@ class RunEvaluator:
     # What a match is
 
     def extended(self, match: RunMatch) -> Iterator[RunMatch]:
-        """All ways to go on from here to the end of the parts."""
+        """All complete matches that extend this one."""
         open_ = [match]
         while open_:
             match = open_.pop()
@@ -159,8 +159,8 @@ class RunEvaluator:
         binding = agree(match.binding, {v: x for v, x in fields.items() if v not in part.own})
         if binding is None:
             return None
-        own = {v: x for v, x in fields.items() if v in part.own}
-        return replace(row, binding={**binding, **own}, labels={**match.labels, **row.labels})
+        local = {v: x for v, x in fields.items() if v in part.own}
+        return replace(row, binding={**binding, **local}, labels={**match.labels, **row.labels})
 
     def failure(self, match: RunMatch, part: RunPart, row: Row) -> tuple[Condition, Condition, Row] | None:
         """The first condition that an iteration fails, with values for what was asked of the iterations; for `why_not`."""
@@ -229,11 +229,11 @@ class RunEvaluator:
 
     def _with_iteration(self, match: RunMatch, pending: Pending, row: Row) -> RunMatch:
         """The match where one iteration has what a pending condition has bound in it."""
-        part, own = pending.part, self.run.parts[pending.part].own
+        part, local = pending.part, self.run.parts[pending.part].own
         rows = list(self._iterations(match, part))
         old = rows[pending.iteration]
         rows[pending.iteration] = replace(
-            old, binding={**old.binding, **{v: x for v, x in row.binding.items() if v in own}}
+            old, binding={**old.binding, **{v: x for v, x in row.binding.items() if v in local}}
         )
         if part == len(match.completed):
             return replace(match, iterations=tuple(rows))
@@ -293,18 +293,18 @@ class RunEvaluator:
 
     def _next_asked(self, where: Sequence[Condition], row: Row, match: RunMatch) -> Condition | None:
         """The condition to ask next: one that can be tested, then one that binds by facts, then an absence."""
-        known = row.binding.keys() | {name for name in self.result_of if self._may_compute(name, row, match)}
-        ready = [c for c in where if self._is_ready(c, known, row)]
-        tests = [c for c in ready if is_ready(c, set(known)) and not isinstance(c, NoneInside)]
+        bound = row.binding.keys() | {name for name in self.result_of if self._may_compute(name, row, match)}
+        ready = [c for c in where if self._is_ready(c, bound, row)]
+        tests = [c for c in ready if is_ready(c, set(bound)) and not isinstance(c, NoneInside)]
         facts = positive_atoms(ready)
         return next(iter([*tests, *facts, *ready]), None)
 
-    def _is_ready(self, condition: Condition, known: Set[str], row: Row) -> bool:
+    def _is_ready(self, condition: Condition, bound: Set[str], row: Row) -> bool:
         """Whether all that a condition has, but for what it binds itself, has a value by now."""
         if isinstance(condition, NoneInside):
             return True
-        needs = condition_vars(condition) - (binds(condition, set(known)) - self.bound_by_parts)
-        return needs <= known and condition_labels(condition) <= row.labels.keys()
+        needs = condition_vars(condition) - (binds(condition, set(bound)) - self.bound_by_parts)
+        return needs <= bound and condition_labels(condition) <= row.labels.keys()
 
     def _asked(self, condition: Condition, row: Row, match: RunMatch, earlier: Sequence[Row]) -> Iterator[Row]:
         """The ways in which a row meets a condition, for which all that it has has a value."""
@@ -316,11 +316,11 @@ class RunEvaluator:
             return (yield row)
         try:
             row = self._with_results(condition, row, match)
-            known = {p: self._value(p, row, earlier) for p in asked_of(condition)}
+            values = {p: self._value(p, row, earlier) for p in asked_of(condition)}
         except RowError as error:
             self.world.report(self.world.scalars.rule, str(error), row.binding, row.parts)
             return
-        yield from self.world.select((_replaced(condition, known),), row)
+        yield from self.world.select((_replaced(condition, values),), row)
 
     def _value(self, asked: Prev | Aggregate, row: Row, earlier: Sequence[Row]) -> Value:
         """What `prev` or a running aggregate is in an iteration, after the earlier ones."""
@@ -378,13 +378,13 @@ class RunEvaluator:
         return later and self.may_begin(match.start, before)
 
 
-def _with_values(expr: Expr, known: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
+def _with_values(expr: Expr, values: Mapping[Prev | Aggregate, Value] | Mapping[Aggregate, Value]) -> Expr:
     """An expression with values in the place of what was asked of the iterations."""
     if isinstance(expr, Prev | Aggregate):
-        return Const(known[expr])  # type: ignore[index]
-    return mapped_term(expr, lambda part: _with_values(part, known))
+        return Const(values[expr])  # type: ignore[index]
+    return mapped_term(expr, lambda part: _with_values(part, values))
 
 
-def _replaced(condition: Condition, known: Mapping[Prev | Aggregate, Value]) -> Condition:
+def _replaced(condition: Condition, values: Mapping[Prev | Aggregate, Value]) -> Condition:
     """A condition with values in the place of what was asked of the iterations."""
-    return mapped_condition(condition, lambda term: _with_values(term, known)) if known else condition
+    return mapped_condition(condition, lambda term: _with_values(term, values)) if values else condition

@@ -23,9 +23,9 @@ _FREE: OrderKey = ("free",)
 class StaticCall:
     """A predicate with its bound arguments, at a time."""
 
-    def __init__(self, name: str, args: tuple[Value | type[Wild], ...], at: int | None) -> None:
-        self.name, self.args, self.at = name, args, at
-        self.key = (name, at, tuple(_FREE if a is Wild else order_key(a) for a in args))  # type: ignore[arg-type]
+    def __init__(self, name: str, args: tuple[Value | type[Wild], ...], time: int | None) -> None:
+        self.name, self.args, self.at = name, args, time
+        self.key = (name, time, tuple(_FREE if a is Wild else order_key(a) for a in args))  # type: ignore[arg-type]
 
 
 _Answers = dict[tuple[OrderKey, ...], tuple[tuple[Value, ...], Proof]]
@@ -75,20 +75,20 @@ class Static:
         self._complete: _Tables = {}
         self._index: dict[tuple[Predicate, int], dict[OrderKey, list[Fact]]] = {}
 
-    def solve(self, condition: n.Holds | n.Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
+    def solve(self, condition: n.Holds | n.Unless, binding: Binding, time: int) -> Iterator[tuple[Binding, Proof]]:
         """The bindings under which a static atom holds, each with a proof."""
-        call = self._call(condition.name, condition.args, binding, at if self.timed else None)
+        call = self._call(condition.name, condition.args, binding, time if self.timed else None)
         for values, proof in self._answers(call).values():
             result = match_all(condition.args, values, binding)
             if result is not None:
                 yield result, proof
 
-    def holds(self, condition: n.Unless, binding: Binding, at: int) -> bool:
-        return any(True for _ in self.solve(condition, binding, at))
+    def holds(self, condition: n.Unless, binding: Binding, time: int) -> bool:
+        return any(True for _ in self.solve(condition, binding, time))
 
-    def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, at: int | None) -> StaticCall:
-        given = tuple(self.scalars.evaluate(a, binding, {}) if self.scalars.ground(a, binding) else Wild for a in args)
-        return StaticCall(name, given, at)
+    def _call(self, name: str, args: tuple[Expr, ...], binding: Binding, time: int | None) -> StaticCall:
+        values = tuple(self.scalars.evaluate(a, binding, {}) if self.scalars.ground(a, binding) else Wild for a in args)
+        return StaticCall(name, values, time)
 
     def _answers(self, call: StaticCall) -> _Answers:
         """The complete answers of a call: calls are derived until none of those they read has anything new."""
@@ -123,13 +123,13 @@ class Static:
         for index, clause in enumerate(clauses):
             committed = clause.cut and index < len(clauses) - 1
             used = {v for c in clause.body for v in n.condition_vars(c)}
-            found = False
+            has_body = False
             for binding, proofs in self._bodies(clause, call, used, None if committed else work):
-                found = True
+                has_body = True
                 values = self._head(clause, call, binding)
                 if values is not None:
                     yield values, Proof(call.name, values, proofs)
-            if found and clause.cut:
+            if has_body and clause.cut:
                 return
 
     def facts_for(self, predicate: Predicate, call: StaticCall) -> list[Fact]:
@@ -175,21 +175,21 @@ class Static:
         return tuple(values)
 
     def _conjunction(
-        self, where: list[n.Condition], binding: Binding, at: int | None, work: _Work | None
+        self, where: list[n.Condition], binding: Binding, time: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         if not where:
             yield binding, ()
             return
-        for extended, proofs in self._condition(where[0], binding, at, work):
-            for final, more in self._conjunction(where[1:], extended, at, work):
+        for extended, proofs in self._condition(where[0], binding, time, work):
+            for final, more in self._conjunction(where[1:], extended, time, work):
                 yield final, proofs + more
 
     def _condition(
-        self, condition: n.Condition, binding: Binding, at: int | None, work: _Work | None
+        self, condition: n.Condition, binding: Binding, time: int | None, work: _Work | None
     ) -> Iterator[tuple[Binding, tuple[Proof, ...]]]:
         match condition:
             case n.Holds():
-                call = self._call(condition.name, condition.args, binding, at)
+                call = self._call(condition.name, condition.args, binding, time)
                 if work is None or call.key in self._complete:
                     answers = self._answers(call)
                 else:
@@ -199,7 +199,7 @@ class Static:
                     if result is not None:
                         yield result, (proof,)
             case n.Unless():
-                call = self._call(condition.name, condition.args, binding, at)
+                call = self._call(condition.name, condition.args, binding, time)
                 answers = self._answers(call)
                 if not any(match_all(condition.args, v, binding) is not None for v, _ in answers.values()):
                     yield binding, ()
@@ -208,7 +208,7 @@ class Static:
                 if extended is not None:
                     yield extended, ()
             case n.AnyOf():
-                if any(any(True for _ in self._conjunction(list(o), binding, at, work)) for o in condition.options):
+                if any(any(True for _ in self._conjunction(list(o), binding, time, work)) for o in condition.options):
                     yield binding, ()
             case n.NoneInside() | n.Relates() | n.Relative() | n.Spans():
                 raise AssertionError("a static rule has no events")
@@ -216,5 +216,5 @@ class Static:
                 assert_never(condition)
 
 
-def _fits(given: tuple[Value | type[Wild], ...], values: tuple[Value, ...]) -> bool:
-    return all(g is Wild or equal(g, v) for g, v in zip(given, values, strict=True))  # type: ignore[arg-type]
+def _fits(pattern: tuple[Value | type[Wild], ...], values: tuple[Value, ...]) -> bool:
+    return all(g is Wild or equal(g, v) for g, v in zip(pattern, values, strict=True))  # type: ignore[arg-type]

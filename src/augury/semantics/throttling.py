@@ -31,9 +31,9 @@ def decided(
     for event, key in made:
         keys[event.content] = min(key, keys.get(event.content, key))
         events.setdefault(event.content, event)
-    given: dict[OrderKey, list[Event]] = {}
+    kept: dict[OrderKey, list[Event]] = {}
     for event in sorted(events.values(), key=lambda event: event.order):
-        earlier = given.setdefault(keys[event.content], [])
+        earlier = kept.setdefault(keys[event.content], [])
         before = [other for other in earlier if _counts(other, event, at_most, clock)]
         yield event, before
         if len(before) < at_most.count:

@@ -1,25 +1,24 @@
 """Answers as tables, JSON lines, CSV, Parquet, Arrow and SPARQL results: one file a format, all written from columns.
 
-`Answers` is what they are written from. The engine makes it of its columns; `answers_of` makes it of a list of events.
+`Answers` is what runs, sessions and steps return, and what formats are written from. `answers_of` makes it of events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import pyarrow as pa
 
 from augury.core.errors import RunError, visible
 from augury.sinks import arrow, csv, jsonl, parquet, pretty, sparql_json
-from augury.sinks.answers import AnswerPart, Answers, answers_of, known_output, ordered
+from augury.sinks.answers import AnswerPart, Answers, ColumnPart, Op, answers_of
 from augury.sinks.destination import opened, write_text
 from augury.sinks.jsonl import event_as_json
 from augury.sinks.names import RESERVED, attribute_names, column_names
-from augury.sinks.order import in_order
 from augury.sinks.parquet import check_folder, make_folder
-from augury.sinks.tabular import Tabular
-from augury.sinks.values import ValueColumn, column_of
+from augury.sinks.table_columns import known_output
+from augury.sinks.values import ValueColumn, coded_column, column_of
 
 Format = Literal["table", "jsonl", "csv", "parquet", "arrow", "sparql-json"]
 FORMATS: tuple[Format, ...] = ("table", "jsonl", "csv", "parquet", "arrow", "sparql-json")
@@ -34,21 +33,21 @@ __all__ = [
     "RESERVED",
     "AnswerPart",
     "Answers",
+    "ColumnPart",
     "Format",
-    "Tabular",
+    "Op",
     "ValueColumn",
     "answers_of",
     "attribute_names",
     "check_folder",
+    "coded_column",
     "column_names",
     "column_of",
     "event_as_json",
     "format_of",
-    "in_order",
     "known_output",
     "make_folder",
     "opened",
-    "ordered",
     "show_table",
     "write",
     "write_text",
@@ -61,7 +60,13 @@ def format_of(destination: str) -> Format | None:
 
 
 def write(
-    answers: Answers, format: Format, destination: str, out: TextIO, *, trace: bool = True, width: int | None = None
+    answers: Answers[Any],
+    format: Format,
+    destination: str,
+    out: TextIO,
+    *,
+    trace: bool = True,
+    width: int | None = None,
 ) -> None:
     """Writes answers to a file, a folder of Parquet, or with `-` to a stream. `width` is that of a terminal."""
     if format == "parquet":
@@ -95,6 +100,6 @@ def _written(lines: Iterable[bytes]) -> Iterator[bytes]:
         raise RunError(f"the answers cannot be written: {str(error).splitlines()[0]}", hint) from None
 
 
-def show_table(answers: Answers, width: int | None = None, trace: bool = True) -> str:
+def show_table(answers: Answers[Any], width: int | None = None, trace: bool = True) -> str:
     """Answers as a table to read."""
     return "".join(pretty.lines(answers, width, trace))

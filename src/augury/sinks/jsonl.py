@@ -13,7 +13,7 @@ from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan
 from augury.core.clock import Clock
 from augury.core.model import Event, to_json
-from augury.sinks.answers import AnswerPiece, Answers, items_of
+from augury.sinks.answers import AnswerColumns, Answers, items_of
 from augury.sinks.names import column_names, numbered
 from augury.sinks.texts import data_of, joined, json_texts, quoted, times
 
@@ -54,25 +54,23 @@ def named(plan: Plan, type: str) -> dict[str, int]:
     return {name: i for i, name in enumerate(names) if name not in (numbered(i), "args")}
 
 
-def lines(answers: Answers, trace: bool = True) -> Iterator[Any]:
+def lines(answers: Answers[Any], trace: bool = True) -> Iterator[Any]:
     """The answers as bytes, some lines at a time."""
     names = {type: named(answers.plan, type) for type in answers.plan.outputs}
     for chunk in answers.chunks(trace=trace):
-        yield data_of(
-            chunk.interleaved([_lines(piece, names[piece.part.type], answers.clock) for piece in chunk.pieces])
-        )
+        yield data_of(chunk.interleaved([_lines(piece, names[piece.type], answers.clock) for piece in chunk.pieces]))
 
 
-def _lines(piece: AnswerPiece, names: dict[str, int], clock: Clock) -> Any:
+def _lines(piece: AnswerColumns, names: dict[str, int], clock: Clock) -> Any:
     """As `json.dumps(event_as_json(…), ensure_ascii=False)` writes each of them."""
     texts = [json_texts(column) for column in piece.columns]
-    op = f'"op": "{piece.part.op}", ' if piece.part.op else ""
-    stream = stream_of(piece.part.type)
+    op = f'"op": "{piece.op}", ' if piece.op else ""
+    stream = stream_of(piece.type)
     if stream is not None:
         time = times(piece.end, clock)
         shown = quoted(time) if clock.kind == "timestamp" else time
         return _ended([f'{{{op}"stream": {_text(stream)}, "time": ', shown, ', "graph": ', texts[0]], piece)
-    pieces: list[Any] = [f'{{{op}"type": {_text(piece.part.type)}, "args": [']
+    pieces: list[Any] = [f'{{{op}"type": {_text(piece.type)}, "args": [']
     for i, text in enumerate(texts):
         pieces += [", ", text] if i else [text]
     pieces.append("]")
@@ -85,7 +83,7 @@ def _lines(piece: AnswerPiece, names: dict[str, int], clock: Clock) -> Any:
     return _ended(pieces, piece)
 
 
-def _ended(pieces: list[Any], piece: AnswerPiece) -> Any:
+def _ended(pieces: list[Any], piece: AnswerColumns) -> Any:
     """Lines that end with the id and the trace."""
     pieces += [', "id": ', quoted(piece.ids)]
     if piece.trace is not None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from augury.core.errors import counted
 from augury.core.model import Value, show_value
-from augury.sinks.answers import AnswerPiece, Answers
 from augury.sinks.markup import readable, table
 from augury.sinks.names import column_names
+
+if TYPE_CHECKING:
+    from augury.sinks.answers import AnswerColumns, Answers
 
 _MOST = 20
 _SIGNS = {"insert": "+", "retract": "−", None: ""}
 
 
-def shown_table(answers: Answers) -> str:
+def shown_table(answers: Answers[Any], nothing: str) -> str:
     """The first answers, with a column for each attribute where they are of one type, else with events as they are written."""
     if not len(answers):
-        return table(["nothing was detected"], [])
+        return table([nothing], [])
     zone = " (UTC)" if answers.clock.kind == "timestamp" else ""
     single = answers.plan.outputs[0] if len(answers.plan.outputs) == 1 else None
     names = ["event"] if single is None else list(column_names(answers.plan, single))
@@ -33,17 +35,17 @@ def shown_table(answers: Answers) -> str:
     return table(header, rows, right=(len(header) - 2, len(header) - 1), faint=shown)
 
 
-def _rows(answers: Answers) -> Iterator[tuple[Any, ...]]:
+def _rows(answers: Answers[Any]) -> Iterator[tuple[Any, ...]]:
     """What is said of each answer, its type, arguments, start and end."""
     for chunk in answers.chunks(trace=False):
         rows = [row for piece in chunk.pieces for row in _of_piece(piece)]
         yield from rows if chunk.mixing is None else (rows[i] for i in chunk.mixing.tolist())
 
 
-def _of_piece(piece: AnswerPiece) -> Iterator[tuple[Any, ...]]:
+def _of_piece(piece: AnswerColumns) -> Iterator[tuple[Any, ...]]:
     columns = [column.list() for column in piece.columns]
     args: Any = zip(*columns, strict=True) if columns else repeat((), len(piece))
-    said, type = repeat(piece.part.op, len(piece)), repeat(piece.part.type, len(piece))
+    said, type = repeat(piece.op, len(piece)), repeat(piece.type, len(piece))
     return zip(said, type, args, piece.start.tolist(), piece.end.tolist(), strict=True)
 
 

@@ -1,36 +1,24 @@
-"""The order of events, found on columns: (end, start, type, arguments in the order of terms)."""
+"""The order of answers, found on columns: (end, start, type, arguments in the order of terms)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
 
 from augury.core.arrays import Array, RowIds, Times
-from augury.core.model import Value, order_key
 from augury.sinks.values import ValueColumn
-from augury.storage.unique import unique
+from augury.storage.ranks import Ordering, value_ranks
+from augury.storage.unique import unique, unique_inverse
+
+if TYPE_CHECKING:
+    from augury.sinks.answers import AnswerPart
 
 
-class Sortable(Protocol):
-    """Answers of one type, row by row."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def arity(self) -> int: ...
-    @property
-    def start(self) -> Times: ...
-    @property
-    def end(self) -> Times: ...
-    def __len__(self) -> int: ...
-    def values(self, position: int, rows: RowIds) -> ValueColumn:
-        """One argument of some rows."""
-
-
-def in_order(parts: Sequence[Sortable]) -> tuple[Array, list[Array | None]]:
+def in_order(parts: Sequence[AnswerPart]) -> tuple[Array, list[Array | None]]:
     """Of each answer, in order, the part that it is in; and of each part the order of its rows, where it is another."""
     sizes = np.array([len(part) for part in parts], np.int64)
     owner = np.repeat(np.arange(len(parts)), sizes)
@@ -44,11 +32,8 @@ def in_order(parts: Sequence[Sortable]) -> tuple[Array, list[Array | None]]:
     return which, result
 
 
-def _order(parts: Sequence[Sortable], owner: RowIds, local: Array) -> Array:
+def _order(parts: Sequence[AnswerPart], owner: RowIds, local: Array) -> Array:
     """The order of all rows: by their ends; those with equal ends by one key after the other."""
-    end = np.concatenate([part.end for part in parts]) if parts else np.empty(0, np.int64)
-    order: Array = np.argsort(end, kind="stable")
-    new = np.r_[True, np.diff(end[order]) != 0][: len(order)]  # where an answer differs from the one before
     names = sorted({part.type for part in parts})
     ranks = np.array([names.index(part.type) for part in parts], np.int64)
 
@@ -56,21 +41,11 @@ def _order(parts: Sequence[Sortable], owner: RowIds, local: Array) -> Array:
         return np.concatenate([part.start for part in parts])[rows]
 
     keys: list[Callable[[Array], Array]] = [starts, lambda rows: ranks[owner[rows]]]
-    keys += [partial(_argument, parts, owner, local, i) for i in range(max((part.arity for part in parts), default=0))]
-    for key in keys:
-        places = np.flatnonzero(~(new & np.r_[new[1:], True][: len(new)]))
-        if not len(places):
-            break
-        groups, rows = np.cumsum(new)[places], order[places]
-        values = key(rows)
-        inside = np.lexsort((values, groups))
-        order[places] = rows[inside]
-        values, groups = values[inside], groups[inside]
-        new[places] = np.r_[True, (values[1:] != values[:-1]) | (groups[1:] != groups[:-1])]
-    return order
+    keys += [partial(_argument, parts, owner, local, i) for i in range(max(part.arity for part in parts))]
+    return Ordering(np.concatenate([part.end for part in parts])).refine(keys).rows
 
 
-def _argument(parts: Sequence[Sortable], owner: RowIds, local: Array, position: int, rows: RowIds) -> Array:
+def _argument(parts: Sequence[AnswerPart], owner: RowIds, local: Array, position: int, rows: RowIds) -> Array:
     """A number for an argument of each row, in the order of terms; the least where a row has no such argument."""
     result = np.full(len(rows), -1, np.int64)
     columns: list[tuple[Array, ValueColumn]] = []
@@ -78,19 +53,20 @@ def _argument(parts: Sequence[Sortable], owner: RowIds, local: Array, position: 
         if position < parts[number].arity:
             mine = np.flatnonzero(owner[rows] == number)
             columns.append((mine, parts[number].values(position, local[rows[mine]])))
-    if len(columns) == 1 and len(columns[0][0]) == len(rows):
-        numbers = columns[0][1].values
-        if isinstance(numbers, np.ndarray) and columns[0][1].null is None:
-            return numbers
-    few = [(mine, *_distinct(column)) for mine, column in columns]
-    keys = sorted({order_key(v) for _, values, _ in few for v in values})
-    place_of = {key: index for index, key in enumerate(keys)}
-    for mine, values, place in few:
-        result[mine] = np.array([place_of[order_key(v)] for v in values], np.int64)[place]
+    if len(columns) == 1:
+        mine, column = columns[0]
+        if column.numeric and column.null is None:
+            if len(mine) == len(rows):
+                return column.values  # type: ignore[no-any-return]
+        elif column.place is not None and column.textual:
+            used, place = unique_inverse(column.place)
+            texts = column.values.take(used)  # UTF-8 orders as its characters do
+            ranks = pc.rank(texts, "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+            result[mine] = np.where(texts.is_null().to_numpy(zero_copy_only=False), 0, ranks)[place]
+            return result
+    few = [(mine, column.listed()) for mine, column in columns]
+    ranks, first = value_ranks([value for _, column in few for value in column.values]), 0
+    for mine, column in few:
+        result[mine] = ranks[first : first + len(column.values)][column.place]
+        first += len(column.values)
     return result
-
-
-def _distinct(column: ValueColumn) -> tuple[Sequence[Value], Array]:
-    if column.place is not None:
-        return column.values, column.place  # type: ignore[return-value]
-    return column.list(), np.arange(len(column))

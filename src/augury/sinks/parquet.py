@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -42,7 +43,7 @@ def make_folder(destination: str) -> str:
     return str(Path(destination).absolute())
 
 
-def write(answers: Answers, destination: str, trace: bool = True) -> None:
+def write(answers: Answers[Any], destination: str, trace: bool = True) -> None:
     """Answers as Parquet files with their attributes by name."""
     outputs = answers.plan.outputs
     for type in outputs:

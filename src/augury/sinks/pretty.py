@@ -11,8 +11,9 @@ from rich.cells import cell_len, chop_cells
 
 from augury.core.errors import visible
 from augury.core.model import show_value
-from augury.sinks.answers import AnswerPiece, Answers
+from augury.sinks.answers import AnswerColumns, Answers
 from augury.sinks.texts import column_texts, joined, times
+from augury.sinks.values import text_array
 
 _GAP = "  "
 _IDS = 12  # how many ids of a trace are shown where the room for them has no bound
@@ -20,7 +21,7 @@ _LEAST = 12  # the room without which traces are left out
 _SIGNS = {"insert": "+", "retract": "-", None: ""}
 
 
-def lines(answers: Answers, width: int | None = None, trace: bool = True) -> Iterator[str]:
+def lines(answers: Answers[Any], width: int | None = None, trace: bool = True) -> Iterator[str]:
     """The lines of a table, a header first. Long traces are cut: `e1, e2 … 2 of 1,261`."""
     rows: list[tuple[str, str, str, str]] = []
     traces: list[tuple[list[str], int]] = []
@@ -59,19 +60,23 @@ def _line(row: tuple[str, ...], widths: list[int], first: int, trace: str) -> st
     return _GAP.join(cells[first:]).rstrip() + "\n"
 
 
-def _cells(piece: AnswerPiece, answers: Answers) -> list[Any]:
+def _cells(piece: AnswerColumns, answers: Answers[Any]) -> list[Any]:
     """Sign, start, end and event as texts; then the first ids of each trace, and how many it has."""
     args: list[Any] = []
     for column in piece.columns:
-        shown = column_texts(column, show_value, show_value(None))  # which writes controls as text
+        shown = column_texts(column, show_value, show_value(None), _shown)  # which writes controls as text
         args += [", ", shown] if args else [shown]
     count = len(piece)
-    event = joined(f"{piece.part.type}(", *args, ")") if args else pa.repeat(f"{piece.part.type}()", count)
-    signs = pa.repeat(_SIGNS[piece.part.op], count)
+    event = joined(f"{piece.type}(", *args, ")") if args else pa.repeat(f"{piece.type}()", count)
+    signs = pa.repeat(_SIGNS[piece.op], count)
     result = [signs, times(piece.start, answers.clock), times(piece.end, answers.clock), event]
     if piece.trace is not None:
         result += [pc.list_slice(piece.trace, 0, 10 * _IDS), pc.list_value_length(piece.trace)]
     return result
+
+
+def _shown(texts: Any) -> Any:
+    return text_array([None if text is None else show_value(text) for text in texts.to_pylist()])
 
 
 def _cut(ids: list[str], count: int, room: int | None) -> str:

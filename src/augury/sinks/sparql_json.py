@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from augury.algebra.sparql_algebra import LANG_STRING, STRING, Blank, Literal, Triple
 from augury.core.model import Iri, Value
 from augury.graphs.rdf_terms import term_of
-from augury.sinks.answers import AnswerPiece, Answers
+from augury.sinks.answers import AnswerColumns, Answers
+from augury.sinks.table_columns import ColumnLayout
 from augury.sinks.texts import column_texts, times
+from augury.sinks.values import text_array
 
 TIMES = ("start", "end")
 
 
-def lines(answers: Answers) -> Iterator[bytes]:
+def lines(answers: Answers[Any]) -> Iterator[bytes]:
     """The answers as bytes, some at a time. What is unbound has no binding."""
-    places = [(name, at) for name, _, at in answers.layout]
-    head = json.dumps({"vars": [*(name for name, _ in places), *(name for name in TIMES)]}, ensure_ascii=False)
+    layout = answers.layout
+    head = json.dumps({"vars": [*(column.name for column in layout), *(name for name in TIMES)]}, ensure_ascii=False)
     yield f'{{"head": {head}, "results": {{"bindings": [\n'.encode()
     first = True
     for chunk in answers.chunks(trace=False):
-        rows = chunk.interleaved([_rows(piece, places, answers) for piece in chunk.pieces]).to_pylist()
+        rows = chunk.interleaved([_rows(piece, layout, answers) for piece in chunk.pieces]).to_pylist()
         text = ",\n".join(rows)
         yield (text if first else f",\n{text}").encode() if text else b""
         first = first and not rows
     yield b"\n]}}\n"
 
 
-def _rows(piece: AnswerPiece, places: list[tuple[str, dict[str, int]]], answers: Answers) -> object:
-    from augury.sinks.values import text_array
-
+def _rows(piece: AnswerColumns, layout: list[ColumnLayout], answers: Answers[Any]) -> object:
     cells: list[tuple[str, list[str]]] = []
-    for name, at in places:
-        i = at.get(piece.part.type, len(piece.columns))
-        if i < len(piece.columns):
-            found = column_texts(piece.columns[i], _binding, "")
-            said = found.to_pylist() if hasattr(found, "to_pylist") else [found] * len(piece)
-            cells.append((json.dumps(name), [_plain(text) for text in said]))
+    for layout_column in layout:
+        values = layout_column.of(piece)
+        if values is not None:
+            texts = column_texts(values, _binding, "", _bindings).to_pylist()
+            cells.append((json.dumps(layout_column.name), [_plain(text) for text in texts]))
     for name, column in zip(TIMES, (piece.start, piece.end), strict=True):
         said = times(column, answers.clock).to_pylist()
         kind = "dateTime" if answers.clock.kind == "timestamp" else "integer"
@@ -65,6 +65,10 @@ def _binding(value: Value) -> str:
             return _literal(term.text, term.datatype, term.language)
         case Triple():
             raise AssertionError("no value is a triple")
+
+
+def _bindings(texts: Any) -> Any:
+    return text_array([_binding(text) for text in texts.to_pylist()])
 
 
 def _plain(text: str) -> str:

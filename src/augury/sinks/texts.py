@@ -33,7 +33,7 @@ def data_of(texts: Any) -> Any:
     return memoryview(b"") if data is None else memoryview(data)[lo:hi]
 
 
-def has_any(texts: Any, *characters: int, below: int = 0) -> bool:
+def has_any(texts: object, *characters: int, below: int = 0) -> bool:
     """Whether some byte is one of these, or below another."""
     data = np.frombuffer(data_of(texts), np.uint8)
     return bool((data < below).any()) or any(bool((data == c).any()) for c in characters)
@@ -42,7 +42,7 @@ def has_any(texts: Any, *characters: int, below: int = 0) -> bool:
 def quoted(texts: Any) -> Any:
     """Texts as JSON strings."""
     if has_any(texts, 34, 92, below=32):
-        return text_array([encode_basestring(t) for t in texts.to_pylist()])
+        return text_array([None if t is None else encode_basestring(t) for t in texts.to_pylist()])
     return joined('"', texts, '"')
 
 
@@ -95,19 +95,24 @@ def stamps(values: Array, clock: Clock) -> Any:
     return joined(day, fraction, "Z")
 
 
-def column_texts(column: ValueColumn, write: Callable[[Value], str], null: str) -> Any:
-    """The values of a column as texts: each different one is written once; numbers as they are, and null as it is said."""
-    values = column.values
-    if not isinstance(values, np.ndarray):
-        assert column.place is not None
-        return text_array([write(v) for v in values]).take(pa.array(column.place))
-    result = numbers(values)
-    return result if column.null is None else pc.if_else(pa.array(column.null), null, result)
+def column_texts(column: ValueColumn, write: Callable[[Value], str], null: str, texts: Callable[[Any], Any]) -> Any:
+    """The values of a column as texts: numbers as they are, null as `null`, and texts as `texts` has it for many.
+
+    Each of the other values is written once.
+    """
+    if column.textual:
+        return pc.fill_null(texts(column.taken(column.values)), null)
+    if column.numeric and column.unit is None:
+        result = numbers(column.values)
+        return result if column.null is None else pc.if_else(pa.array(column.null), null, result)
+    if column.numeric:
+        column = column.listed()
+    return column.taken(column.once(write, lambda: text_array([write(v) for v in column.values])))
 
 
 def json_texts(column: ValueColumn) -> Any:
     """The values of a column as JSON."""
-    return column_texts(column, json_text, "null")
+    return column_texts(column, json_text, "null", quoted)
 
 
 def json_text(value: Value) -> str:

@@ -12,9 +12,11 @@ and IRIs in strings; lists and nested terms have the shapes of what is inside. V
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from types import NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,43 +31,86 @@ STAMP, SPAN = pa.timestamp("us", "UTC"), pa.duration("us")
 
 @dataclass(frozen=True)
 class ValueColumn:
-    """The values of an attribute: an array of int64 or float64; or each value once, and `place` says which a row has.
+    """The values of an attribute, in one of three forms.
 
-    `null` marks the numbers that are null.
+    - `values` is an array of int64 or float64, and `null` marks the rows that are null; with `unit`, its integers are
+      microseconds of timestamps or durations;
+    - `values` is an Arrow array of texts, and `place` says which of them a row has;
+    - `values` is a list of any values, each once, and `place` says which of them a row has.
     """
 
-    values: Array | Sequence[Value]
+    values: Any
     place: Array | None = None
     null: Array | None = None
+    unit: type[Timestamp | Duration] | None = None
+    made: dict[Any, Any] = field(default_factory=dict, compare=False)  # what was made of a list of values
 
     def __len__(self) -> int:
         return len(self.values if self.place is None else self.place)
 
+    @property
+    def numeric(self) -> bool:
+        return self.place is None
+
+    @property
+    def textual(self) -> bool:
+        return isinstance(self.values, pa.Array)
+
     def some(self, rows: Any) -> ValueColumn:
         """Some rows: a slice, or their numbers."""
         if self.place is not None:
-            return ValueColumn(self.values, self.place[rows])
-        return ValueColumn(self.values[rows], None, None if self.null is None else self.null[rows])
+            return replace(self, place=self.place[rows])
+        return replace(self, values=self.values[rows], null=None if self.null is None else self.null[rows])
+
+    def taken(self, array: Any) -> Any:
+        """An Arrow array that has an element for each of the values, row by row."""
+        return array.take(pa.array(self.place))
 
     def list(self) -> list[Value]:
+        if self.textual:
+            texts: list[Value] = self.taken(self.values).to_pylist()
+            return texts
         values = self.values
         if self.place is not None:
             return [values[i] for i in self.place.tolist()]
-        assert isinstance(values, np.ndarray)
-        found: list[Value] = values.tolist()
+        found: list[Value] = values.tolist() if self.unit is None else [self.unit(us) for us in values.tolist()]
         if self.null is not None:
             for i in np.flatnonzero(self.null).tolist():
                 found[i] = None
         return found
 
+    def listed(self) -> ValueColumn:
+        """The same values as a list."""
+        if self.place is None or self.textual:  # these rows alone, so that nothing that was made of others fits
+            return ValueColumn(self.list(), np.arange(len(self)))
+        return self
+
+    def once(self, kind: Any, make: Callable[[], Any]) -> Any:
+        """What is made of a list of values: once, however many pieces a column is written in."""
+        if kind not in self.made:
+            self.made[kind] = make()
+        return self.made[kind]
+
 
 def column_of(values: Iterable[Value]) -> ValueColumn:
-    """A column of values that are given one by one."""
-    given = list(values)
-    kinds = set(map(type, given))
+    """A column of values that come one by one."""
+    listed = list(values)
+    kinds = set(map(type, listed))
     if kinds == {int} or kinds == {float}:
-        return ValueColumn(np.array(given, np.int64 if int in kinds else np.float64))
-    return ValueColumn(given, np.arange(len(given)))
+        return ValueColumn(np.array(listed, np.int64 if int in kinds else np.float64))
+    if kinds and kinds <= {Timestamp, Duration} and len(kinds) == 1:
+        return ValueColumn(np.array([value.us for value in listed], np.int64), unit=kinds.pop())  # type: ignore[union-attr]
+    return coded_column(listed, np.arange(len(listed)))
+
+
+def coded_column(values: list[Value], place: Array) -> ValueColumn:
+    """A column of values that are there once, and of which of them each row has."""
+    if set(map(type, values)) <= {str, NoneType}:
+        with suppress(UnicodeEncodeError, pa.ArrowInvalid):  # halves of characters
+            texts = pa.array(values, pa.string())
+            if isinstance(texts, pa.Array):  # not several, as gigabytes of text are
+                return ValueColumn(texts, place)
+    return ValueColumn(values, place)
 
 
 # Shapes
@@ -105,11 +150,18 @@ def declared_shape(type: str) -> Shape:
 
 def shape_of(column: ValueColumn) -> Shape:
     """The shape of all values of a column."""
-    if isinstance(column.values, np.ndarray):
+    values = column.values
+    if not len(column):
+        return "null"
+    if column.textual:
+        return "null" if values.null_count == len(values) else "string"
+    if column.numeric:
         if column.null is not None and bool(column.null.all()):
             return "null"
-        return ("float" if column.values.dtype.kind == "f" else "int") if len(column) else "null"
-    return fitting(map(_shape, column.values)) if len(column) else "null"
+        if column.unit is not None:
+            return "timestamp" if column.unit is Timestamp else "duration"
+        return "float" if values.dtype.kind == "f" else "int"
+    return fitting(map(_shape, values))
 
 
 def fitting(shapes: Iterable[Shape]) -> Shape:
@@ -197,14 +249,18 @@ def arrow_type(shape: Shape) -> Any:
 def as_arrow(column: ValueColumn, shape: Shape) -> Any:
     """A column as an Arrow array of a regular shape that its values fit in."""
     values = column.values
-    if isinstance(values, np.ndarray):
-        if shape in ("int", "float"):
-            return pa.array(values.astype(np.int64 if shape == "int" else np.float64, copy=False), mask=column.null)
-        values, column = column.list(), ValueColumn([], np.arange(len(column)))
-    assert column.place is not None
-    plain = [_plain(v, shape) for v in values]
-    few = text_array(plain) if shape in ("string", "json") else pa.array(plain, arrow_type(shape))
-    return few.take(pa.array(column.place))
+    if column.numeric and shape in ("int", "float", "timestamp", "duration"):
+        values = values.astype(np.float64 if shape == "float" else np.int64, copy=False)
+        return pa.array(values, arrow_type(shape), mask=column.null)
+    if column.textual and shape == "string":
+        return column.taken(values)
+    column = column.listed()
+
+    def make() -> Any:
+        plain = [_plain(v, shape) for v in column.values]
+        return text_array(plain) if shape in ("string", "json") else pa.array(plain, arrow_type(shape))
+
+    return column.taken(column.once(shape, make))
 
 
 def _plain(value: Value, shape: Shape) -> Any:

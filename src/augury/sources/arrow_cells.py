@@ -9,21 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.plan import Attribute
 from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.core.clock import Clock, Duration, Timestamp, time_zone
 from augury.core.errors import DataError
+from augury.core.model import Value
 from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
-from augury.sources.types import (
-    value_of,
-)
+from augury.sources.types import Prefixes, value_of
 from augury.storage.column import Coded, Column, column_by_index, column_of, values_of
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: object) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def is_list(kind: Any) -> bool:
+def is_list(kind: object) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
@@ -44,7 +44,7 @@ class ArrayCells(Cells):
 class ArrowCells(ArrayCells):
     """A column of an Arrow table; a date is its midnight, what has no zone is UTC."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: object) -> None:
         self.array = _without_views(array)
 
     def some(self, rows: RowIds) -> ArrowCells:
@@ -62,6 +62,21 @@ class ArrowCells(ArrayCells):
 
     def plain(self) -> Column:
         return arrow_column(self.array)
+
+    def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
+        cells = self._local(attribute)
+        return super().column(attribute, prefixes) if cells is self else cells.column(attribute, prefixes)
+
+    def value(self, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
+        cells = self._local(attribute)
+        return super(ArrowCells, cells).value(row, attribute, prefixes)
+
+    def _local(self, attribute: Attribute | None) -> ArrowCells:
+        """The cells of an attribute; where timestamps and dates name no zone, in that of the attribute."""
+        kind, zone = self.array.type, attribute.zone if attribute is not None else ""
+        if not zone or not (pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)):
+            return self
+        return ArrowCells(in_zone(_microseconds(self.array), zone))
 
     def arrow(self) -> Any:
         return self.array
@@ -179,7 +194,7 @@ def _listed(array: Any) -> list[Any]:
         raise DataError("a time beyond those of the calendar") from None
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
     match value:
         case {"functor": functor, "args": args}:
@@ -262,7 +277,7 @@ def encoded(array: Any) -> tuple[list[Any], Array]:
     return _listed(result.dictionary), _numbers_of(result.indices.cast(pa.int64()), -1)
 
 
-def _spread(array: Any) -> Column:
+def _spread(array: object) -> Column:
     values, index = encoded(array)
     return column_by_index(index, values)
 
@@ -314,7 +329,7 @@ def text_times(texts: Any, clock: Clock) -> Array | None:
     return None
 
 
-def all_match(texts: Any, pattern: str) -> bool:
+def all_match(texts: object, pattern: str) -> bool:
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 

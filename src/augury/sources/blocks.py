@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,18 +13,6 @@ from augury.core.limits import LINE
 
 SIZE = 1 << 23
 _MOST = 1 << 28  # bytes that are searched for the end of a quoted field
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the collector of garbage, which would look at every one of many new objects; none of them is on a cycle."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 class ByteStream(Protocol):

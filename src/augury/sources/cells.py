@@ -101,7 +101,7 @@ class Cells(ABC):
         return self.plain()
 
 
-def read_time(value: Any, clock: Clock) -> int | None:
+def read_time(value: object, clock: Clock) -> int | None:
     """The time that a cell says; None where it is empty."""
     if isinstance(value, np.generic):
         value = from_numpy(value)
@@ -116,7 +116,7 @@ def read_time(value: Any, clock: Clock) -> int | None:
     return clock.read(value)
 
 
-def time_of(value: Any, column: str, clock: Clock) -> int | None:
+def time_of(value: object, column: str, clock: Clock) -> int | None:
     """The time that a cell of a column says; what is wrong with it names the column."""
     try:
         return read_time(value, clock)

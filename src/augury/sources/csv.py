@@ -112,7 +112,7 @@ def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, in
         begun = reader.line_num
 
 
-def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any) -> Sheet:
+def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: object) -> Sheet:
     """The rows of a block: all at once where they are well formed, else one by one."""
     top = f"{place}:1"
     if block.data.count(b'"') % 2:  # a quoted field may not end
@@ -162,7 +162,7 @@ class _Lines:
         return self.first + row if self.kept is None else self.numbers[row]
 
 
-def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: Any) -> Sheet:
+def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: object) -> Sheet:
     rows: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []

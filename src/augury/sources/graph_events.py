@@ -36,12 +36,12 @@ GRAPH_FORM = '{"stream": "http://example.org/stock", "time": 3, "graph": "<http:
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
 
-def is_graph_event(item: Mapping[str, Any], names: ColumnNames, type: str | None) -> bool:
+def is_graph_event(item: Mapping[str, object], names: ColumnNames, type: str | None) -> bool:
     """Whether an object is a graph event: it has a stream, and no type."""
     return type is None and names.type not in item and "stream" in item and item.get(names.op) != "revoke"
 
 
-def as_plain(item: Mapping[str, Any], names: ColumnNames) -> dict[str, Any]:
+def as_plain(item: Mapping[str, object], names: ColumnNames) -> dict[str, Any]:
     """A graph event in the form of other events."""
     stream, graph = item["stream"], item.get("graph")
     if not isinstance(stream, str) or not _IRI.fullmatch(stream):
@@ -97,7 +97,7 @@ class GraphColumns:
         column.values.read = self._read(column.values.array, self.needs.get(type, TripleNeeds()))
         return column
 
-    def _read(self, texts: Any, needs: TripleNeeds) -> ReadAhead | None:
+    def _read(self, texts: object, needs: TripleNeeds) -> ReadAhead | None:
         if len(self.terms) > _MANY:
             self.terms = Terms()
         try:
@@ -131,7 +131,7 @@ def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
     return result
 
 
-def graph_text(triples: Sequence[Any]) -> str:
+def graph_text(triples: Sequence[object]) -> str:
     """A graph as N-Triples, from triples of Python.
 
     A text that begins as a term of N-Triples does, `<http://e/a>`, `_:x` or `"5"@en`, is that term; else a subject or a
@@ -146,7 +146,7 @@ def graph_text(triples: Sequence[Any]) -> str:
     return "".join(lines)
 
 
-def _name(part: Any) -> str:
+def _name(part: object) -> str:
     if isinstance(part, str) and (_IRI.fullmatch(part) or part.startswith(("<", "_:"))):
         return part if part.startswith(("<", "_:")) else f"<{part}>"
     if isinstance(part, Iri):
@@ -154,7 +154,7 @@ def _name(part: Any) -> str:
     raise DataError(f"the subject and the predicate of a triple are IRIs, not {brief(part)}")
 
 
-def _object(part: Any) -> str:
+def _object(part: object) -> str:
     if isinstance(part, str) and part.startswith(("<", "_:", '"')):
         return part
     if isinstance(part, Iri):

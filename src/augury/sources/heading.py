@@ -48,7 +48,7 @@ NAMES = ColumnNames()
 def no_columns_twice(names: Sequence[str], place: str) -> None:
     twice = next((h for h in names if names.count(h) > 1), None)
     if twice is not None:
-        raise DataError(f"the column `{twice}` stands twice", place)
+        raise DataError(f"the column `{twice}` occurs twice", place)
 
 
 def missing_column(type: str, missing: str, known: Iterable[str], place: str = "", event: bool = False) -> DataError:

@@ -16,8 +16,8 @@ from typing import Any
 
 import orjson
 
+from augury.core.collector import uncollected
 from augury.core.errors import DataError
-from augury.sources.blocks import uncollected
 from augury.sources.problems import Problem
 from augury.sources.sheet import Items
 

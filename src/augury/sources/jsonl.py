@@ -12,9 +12,10 @@ from typing import Any
 
 import orjson
 
+from augury.core.collector import uncollected
 from augury.core.errors import DataError
 from augury.core.jit import Kernel, expect_work
-from augury.sources.blocks import Block, ByteStream, blocks, text_lines, uncollected
+from augury.sources.blocks import Block, ByteStream, blocks, text_lines
 from augury.sources.json_array import is_array, read_array
 from augury.sources.lines import columns_of
 from augury.sources.problems import Problem

@@ -120,7 +120,7 @@ class _Labels:
         terms = [t for q in quads for t in (q.subject, q.object, q.graph_name) if isinstance(t, blank)]
         self.used = {t.value for t in terms if not is_made_up(t.value)}
 
-    def shown(self, term: Any) -> str:
+    def shown(self, term: object) -> str:
         if isinstance(term, self.ox.BlankNode) and is_made_up(term.value):
             return f"_:{self._label(term.value)}"
         return str(term)
@@ -157,7 +157,7 @@ def _time(graph: _NamedGraph, time_predicate: str, place: str, problems: list[Pr
     return None
 
 
-def _written(time: Any) -> int | str:
+def _written(time: object) -> int | str:
     ox = oxigraph()
     if isinstance(time, ox.Literal):
         number = number_of(Literal(time.value, time.datatype.value))

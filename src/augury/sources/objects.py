@@ -91,14 +91,14 @@ def _check_graph(type: str, args: tuple[Value, ...], plan: Plan) -> None:
         check_graph(args[0])
 
 
-def _text(given: Any, column: str) -> str | None:
+def _text(given: object, column: str) -> str | None:
     try:
         return text_of(given)
     except DataError as error:
         raise error.of(column) from None
 
 
-def args_of(item: Mapping[str, Any], name: str, plan: Plan, names: ColumnNames) -> tuple[Value, ...]:
+def args_of(item: Mapping[str, object], name: str, plan: Plan, names: ColumnNames) -> tuple[Value, ...]:
     """The arguments of an event in the JSON form: a list, or by name where the type is declared."""
     attributes = plan.declared.get(name)
     if "args" in item:
@@ -125,7 +125,7 @@ def is_known(name: str, plan: Plan) -> bool:
     return any(name == known for known, _ in plan.event_types)
 
 
-def _converted(name: str, given: Sequence[Any], plan: Plan) -> tuple[Value, ...]:
+def _converted(name: str, given: Sequence[object], plan: Plan) -> tuple[Value, ...]:
     """Arguments in order, of the declared types where there are any."""
     attributes = plan.declared.get(name)
     if attributes is None:
@@ -135,7 +135,7 @@ def _converted(name: str, given: Sequence[Any], plan: Plan) -> tuple[Value, ...]
     return tuple(convert(v, a, plan.prefixes) for v, a in zip(given, attributes, strict=True))
 
 
-def argument(name: str, number: int, given: Any) -> Value:
+def argument(name: str, number: int, given: object) -> Value:
     """An argument that is not declared."""
     try:
         return value_of(given)
@@ -143,7 +143,7 @@ def argument(name: str, number: int, given: Any) -> Value:
         raise DataError(f"argument {number} of `{name}`: {error.message}", hint=error.hint) from None
 
 
-def _interval(item: Mapping[str, Any], clock: Clock, names: ColumnNames) -> tuple[int, int]:
+def _interval(item: Mapping[str, object], clock: Clock, names: ColumnNames) -> tuple[int, int]:
     time, start, end = (time_of(item.get(k), k, clock) for k in (time_key(item, names), names.start, names.end))
     first, last = _first(start, time, end), _first(end, time, start)
     if first is None or last is None:

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from augury.algebra.plan import Attribute
 from augury.core.arrays import RowIds, Times
 from augury.core.clock import Clock
 from augury.core.errors import DataError
 from augury.core.model import MAX_INT, MIN_INT, from_json
 from augury.sources.arrow_cells import text_times
 from augury.sources.cells import MISSING, Cells, read_time, time_points
-from augury.sources.types import (
-    characters,
-    value_of,
-)
+from augury.sources.types import Prefixes, characters, convert, value_of
 from augury.storage.column import Coded, Column, column_of, values_of
 
 _PLAIN = {int, float, str, bool, type(None)}
@@ -27,7 +25,7 @@ _PLAIN = {int, float, str, bool, type(None)}
 class PlainCells(Cells):
     """Python objects."""
 
-    def __init__(self, values: Sequence[Any]) -> None:
+    def __init__(self, values: Sequence[object]) -> None:
         self.values = values
 
     def __len__(self) -> int:
@@ -48,6 +46,11 @@ class PlainCells(Cells):
 
     def plain(self) -> Column:
         return self._column
+
+    def column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
+        if attribute is not None and attribute.zone and not set(map(type, self.values)) <= _PLAIN:
+            return column_of([convert(v, attribute, prefixes) for v in self.values])
+        return super().column(attribute, prefixes)
 
     def times(self, clock: Clock) -> Times:
         kinds = set(map(type, self.values))

@@ -19,9 +19,9 @@ from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan, Predicate
 from augury.core.arrays import Array
 from augury.core.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
+from augury.core.collector import uncollected
 from augury.core.errors import DataError, RunError, brief, misspelt, nearest
 from augury.core.model import Event, HistoryItem, Revocation
-from augury.sources.blocks import uncollected
 from augury.sources.cells import MISSING
 from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
@@ -95,7 +95,8 @@ class Reader:
         strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        self.plan, self.skipped, self.known = plan, skipped or Skipped(), EventTypes(plan, strict)
+        self.plan = self.written_plan = plan  # the first gets the zone of the clock
+        self.skipped, self.known = skipped or Skipped(), EventTypes(plan, strict)
         self._clock = clock
         self.row = 0  # the place of the next row in the order of arrival
         self.progress = progress
@@ -114,14 +115,16 @@ class Reader:
     def _begin(self, part: Sheet | Items, first_time: Callable[[], object]) -> Clock:
         """The clock, once a time is there to tell it; revocations alone need none."""
         if isinstance(self._clock, Clock):
-            return self._clock
-        first = first_time()
-        try:
-            clock = self._clock(first)
-        except DataError as error:
-            raise error.at(part.place) from None
-        if first is not None and clock.decided:
-            self._clock = clock
+            clock = self._clock
+        else:
+            first = first_time()
+            try:
+                clock = self._clock(first)
+            except DataError as error:
+                raise error.at(part.place) from None
+            if first is not None and clock.decided:
+                self._clock = clock
+        self.plan = self.plan.in_zone(clock.zone)
         return clock
 
     # Wherever events come from
@@ -184,7 +187,7 @@ class Reader:
             _interleave(history, firsts)
         return history
 
-    def tables(self, tables: Mapping[str, Any]) -> History:
+    def tables(self, tables: Mapping[str, object]) -> History:
         """Tables, or files, by type. They are told in the order of time."""
         found = [
             self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t)
@@ -194,14 +197,14 @@ class Reader:
         history.ordered = False
         return history
 
-    def table(self, name: str | None, table: Any, names: ColumnNames = NAMES) -> History:
+    def table(self, name: str | None, table: object, names: ColumnNames = NAMES) -> History:
         """The events of a table of Python; without a type, it has a column that names it."""
         position = f"the table of `{name}`" if name is not None else "the events"
         if name is not None:
             self._refuse(self.known.unknown(name), "")
         return History.joined([self.sheet(sheet, names, name) for sheet in sheets(table, position)])
 
-    def listed(self, objects: Iterable[Any]) -> History:
+    def listed(self, objects: Iterable[object]) -> History:
         """Events, revocations and objects in the JSON form."""
         histories: list[History] = []
         chunk: list[Any] = []
@@ -430,7 +433,7 @@ class Reader:
         return item_from(item, self.plan, clock, names)
 
 
-def _is_empty(cell: Any) -> bool:
+def _is_empty(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell == "")
 
 
@@ -457,7 +460,7 @@ def _interleave(history: History, firsts: Array) -> None:
     history.revoked = [(int(position[row - first]), item) for row, item in history.revoked]
 
 
-def read_history(reader: Reader, events: Any) -> History:
+def read_history(reader: Reader, events: object) -> History:
     """Events in any form in which they come: objects, tables by type, one table with a column `type`, files."""
     if isinstance(events, History):
         return events
@@ -480,7 +483,7 @@ def read_history(reader: Reader, events: Any) -> History:
     return reader.listed(events)
 
 
-def _columns_of(table: Any) -> list[str]:
+def _columns_of(table: object) -> list[str]:
     if hasattr(table, "schema") and hasattr(table.schema, "names"):
         names: Any = table.schema.names
     else:
@@ -491,7 +494,7 @@ def _columns_of(table: Any) -> list[str]:
 # The first time, which tells the clock
 
 
-def first_time(items: Iterable[Any], names: ColumnNames = NAMES) -> object:
+def first_time(items: Iterable[object], names: ColumnNames = NAMES) -> object:
     """The first time that an input names; where none can be read, the first thing that stands for one."""
     said: object = None
     for item in items:
@@ -522,7 +525,7 @@ def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     return None
 
 
-def clock_hint(time: Any) -> object:
+def clock_hint(time: object) -> object:
     """What a time tells of the clock: a number is one, however it is written. What is no time on any clock tells nothing."""
     if isinstance(time, np.generic):
         time = from_numpy(time)
@@ -544,5 +547,5 @@ def clock_hint(time: Any) -> object:
     return None
 
 
-def _said(time: Any) -> object:
+def _said(time: object) -> object:
     return None if is_null(time) or (isinstance(time, str) and time == "") else time

@@ -16,7 +16,7 @@ from augury.sources.python_cells import PlainCells
 from augury.sources.sheet import Sheet
 
 
-def is_table(given: Any) -> bool:
+def is_table(given: object) -> bool:
     """Whether something is a table: of Arrow, of pandas, or a stream of Arrow."""
     if isinstance(given, type) or (hasattr(given, "to_frame") and not hasattr(given, "columns")):
         return False
@@ -29,11 +29,11 @@ def is_table(given: Any) -> bool:
     )
 
 
-def _is_pandas(given: Any) -> bool:
+def _is_pandas(given: object) -> bool:
     return hasattr(given, "iloc") and hasattr(given, "columns")
 
 
-def sheets(given: Any, place: str) -> Iterator[Sheet]:
+def sheets(given: object, place: str) -> Iterator[Sheet]:
     """The rows of a table, in parts where it comes in parts. One without rows is a sheet without rows."""
     if _is_pandas(given):
         yield _pandas(given, place)
@@ -42,7 +42,7 @@ def sheets(given: Any, place: str) -> Iterator[Sheet]:
     yield from sheets_of(reader, reader.schema, place)
 
 
-def _reader(given: Any, place: str) -> Any:
+def _reader(given: object, place: str) -> Any:
     """A table as record batches."""
     if isinstance(given, pa.Table):
         return given.combine_chunks().to_reader()

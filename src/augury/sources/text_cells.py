@@ -30,7 +30,7 @@ class TextCells(ArrayCells):
     """A column of a table of text, such as CSV; the `nulls` are what an empty cell is written as. `kind` is that of the
     column where no type is declared, found by all of its cells, also those in other parts of the table."""
 
-    def __init__(self, array: Any, kind: str | None = None) -> None:
+    def __init__(self, array: object, kind: str | None = None) -> None:
         self.array, self.kind = array, kind
 
     def some(self, rows: RowIds) -> TextCells:
@@ -72,7 +72,7 @@ class TextCells(ArrayCells):
         return pa.array(list(values_of(self.plain())), types[self.kind]) if self.kind in types else self.array
 
 
-def text_column(cells: Any, kind: str) -> Column:
+def text_column(cells: object, kind: str) -> Column:
     """A column of text of a kind that all cells are of; null where a cell is."""
     if kind in ("int", "float"):
         result = _as_numbers(cells, kind)
@@ -82,7 +82,7 @@ def text_column(cells: Any, kind: str) -> Column:
     return Coded(texts, index) if kind == "string" else column_by_index(index, list(map(read_as(kind), texts)))
 
 
-def kind_of_text(arrays: Sequence[Any]) -> str:
+def kind_of_text(arrays: Sequence[object]) -> str:
     """The kind of a column of text, given in parts: the first one that all its cells are of."""
     return kinds_of_text(arrays)[0]
 
@@ -114,7 +114,7 @@ def kinds_of_text(arrays: Sequence[Any], among: Iterable[str] = KINDS) -> list[s
     return left
 
 
-def _has_bare(array: Any) -> bool:
+def _has_bare(array: object) -> bool:
     """Whether a cell has no digit before its exponent, which the pattern of floats lets through."""
     return bool(pc.any(pc.match_substring_regex(array, r"^-?([eE]|$)")).as_py())
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from augury.algebra.plan import Attribute
-from augury.core.clock import Duration, Timestamp, read_duration, read_timestamp
+from augury.core.clock import Duration, Timestamp, read_duration, read_timestamp, time_zone
 from augury.core.errors import DataError, brief
 from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, show_value
 
@@ -136,7 +136,7 @@ TYPES: dict[str, Type] = {
 }
 
 
-def is_null(given: Any) -> bool:
+def is_null(given: object) -> bool:
     """Whether something of Python stands for null: None, NaN, and what pandas has for them."""
     if given is None or (isinstance(given, float | datetime) and given != given):
         return True
@@ -150,7 +150,7 @@ def from_numpy(given: Any) -> Any:
     return given.item()
 
 
-def value_of(given: Any, depth: int = 0) -> Value:
+def value_of(given: object, depth: int = 0) -> Value:
     """A value of Python or JSON: as `from_json` has it, and what NumPy and pandas have for numbers, times and null."""
     match given:
         case str():
@@ -184,13 +184,13 @@ def characters(text: str) -> str:
     return text
 
 
-def _values(given: Iterable[Any], depth: int) -> tuple[Value, ...]:
+def _values(given: Iterable[object], depth: int) -> tuple[Value, ...]:
     if depth == _DEEPEST:
         raise DataError("nested too deeply", hint=f"lists and terms are nested up to {_DEEPEST} times")
     return tuple(value_of(item, depth + 1) for item in given)
 
 
-def text_of(given: Any) -> str | None:
+def text_of(given: object) -> str | None:
     """An id, or what is done, as text; None where nothing is said."""
     if isinstance(given, str):
         return characters(given) or None
@@ -198,10 +198,10 @@ def text_of(given: Any) -> str | None:
     return None if result is None else str(result)
 
 
-def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
+def convert(value: object, attribute: Attribute, prefixes: Prefixes) -> Value:
     """A value of Python or JSON as one of the declared type."""
     try:
-        plain = value_of(value)
+        plain = value_of(_in_zone(value, attribute.zone) if attribute.zone else value)
     except DataError as error:
         raise _no_value(attribute, error) from None
     if plain is None:
@@ -211,10 +211,23 @@ def convert(value: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
 
 def from_text(text: str, attribute: Attribute, prefixes: Prefixes) -> Value:
     """A cell of a table of text, by its declared type; an empty cell is null."""
-    return None if text == "" else _checked(TYPES[attribute.type].text, text, attribute, prefixes)
+    value = _in_zone(text, attribute.zone) if attribute.zone else text
+    return None if text == "" else _checked(TYPES[attribute.type].text, value, attribute, prefixes)
 
 
-def _checked(read: Read, given: Any, attribute: Attribute, prefixes: Prefixes) -> Value:
+def _in_zone(value: object, zone: str) -> Any:
+    """A calendar time that names no zone as one of `zone`; what is none as it is, for the type to refuse."""
+    if isinstance(value, np.datetime64):
+        value = from_numpy(value)
+    if isinstance(value, datetime) and value.tzinfo is None and not is_null(value):
+        return value.replace(tzinfo=time_zone(zone))
+    try:
+        return Timestamp(read_timestamp(value, zone)) if isinstance(value, str) else value
+    except (ValueError, DataError):
+        return value
+
+
+def _checked(read: Read, given: object, attribute: Attribute, prefixes: Prefixes) -> Value:
     try:
         result = read(given, prefixes)
     except DataError as error:
@@ -237,7 +250,7 @@ def _shown(given: Any) -> str:
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
 
-def _is_nan(given: Any) -> bool:
+def _is_nan(given: object) -> bool:
     return isinstance(given, str) and given.strip().lower().lstrip("+-") == "nan"
 
 

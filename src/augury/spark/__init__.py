@@ -23,20 +23,20 @@ try:
 except ImportError:  # pragma: no cover
     raise RunError("Spark is not installed", hint="pip install pyspark") from None
 
-Facts = Mapping[str, Any] | Iterable[Fact]
+Facts = Mapping[str, object] | Iterable[Fact]
 
 
 def detect(
     program: Compiled | str | Path,
-    events: Any,
+    events: object,
     *,
     clock: Kind | None = None,
     time_unit: TimeUnit | None = None,
     zone: str | None = None,
     policy: str | None = None,
     facts: Facts = (),
-    rdf: Any = (),
-    until: Any = None,
+    rdf: object = (),
+    until: object = None,
     retention: str | None = None,
     longest: str | None = None,
     time: str = "time",
@@ -48,7 +48,7 @@ def detect(
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, object] | None = None,
     partitions: int | None = None,
     skew: bool = False,
     broadcast: int = 100_000,
@@ -57,7 +57,7 @@ def detect(
 
     `time`, `start`, `end`, `id`, `op` and `type` name columns. `time_unit` ("s", "ms", "us" or "ns") is that of times that
     are numbers since 1970, `zone` that of times without one. A malformed row stops the run, or with on_error="skip" goes
-    to `.malformed` alone. Events of types that the program does not know are passed over, unless `strict`.
+    to `.malformed` alone. Events of types that the program does not know are ignored, unless `strict`.
     `longest` bounds how long input events last, `limits` what each bucket may use, as in `Program.session`; `skew` also
     cuts keyed stages into slices of time. A DataFrame of facts with more rows than `broadcast` is joined with the events
     that ask for them.
@@ -87,7 +87,7 @@ def detect(
 
 def detect_stream(
     program: Compiled | str | Path,
-    events: Any,
+    events: object,
     *,
     lateness: str,
     emit: Literal["early", "final"] = "final",
@@ -96,7 +96,7 @@ def detect_stream(
     zone: str | None = None,
     policy: str | None = None,
     facts: Facts = (),
-    rdf: Any = (),
+    rdf: object = (),
     retention: str | None = None,
     longest: str | None = None,
     time: str = "time",
@@ -108,7 +108,7 @@ def detect_stream(
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, object] | None = None,
     buckets: int | None = None,
     broadcast: int = 100_000,
 ) -> DetectionStream:
@@ -138,7 +138,7 @@ def detect_stream(
     pipeline = Pipeline(compiled, events, settings, execution, facts=facts, rdf=rdf)
     if not all(source.frame.isStreaming for source in pipeline.sources):
         raise RunError(
-            "these DataFrames are no streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
+            "these DataFrames are not streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
     return DetectionStream(pipeline)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial, reduce
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +25,7 @@ class Detections(Outputs):
     types that the program does not know; `errors` what could not be computed.
     """
 
-    def __init__(self, pipeline: Pipeline, until: Any = None) -> None:
+    def __init__(self, pipeline: Pipeline, until: object = None) -> None:
         super().__init__(pipeline)
         self.until = None if until is None else pipeline.inputs_clock.read(until)
 
@@ -62,32 +61,32 @@ class Detections(Outputs):
         """The answers of some types, in the layout."""
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
-        spread = one_stage(plan, longest) if self.partitions == 1 else stages(plan, longest)
+        staged = one_stage(plan, longest) if self.partitions == 1 else stages(plan, longest)
         result: DataFrame | None = None
-        for stage in spread.stages:
-            result = self._run(spread, stage, result)
-        wanted = [pipeline.layout.codes[t] for t in spread.plan.derived if t[0] in outputs]
+        for stage in staged.stages:
+            result = self._run(staged, stage, result)
+        wanted = [pipeline.layout.codes[t] for t in staged.plan.derived if t[0] in outputs]
         assert result is not None
         return self._clocked(
-            self._once(result.where(F.col("type").isin([*wanted, host.ERROR])).withColumn("trace", listed()), spread),
-            spread.plan,
+            self._once(result.where(F.col("type").isin([*wanted, host.ERROR])).withColumn("trace", listed()), staged),
+            staged.plan,
         )
 
-    def _once(self, found: DataFrame, spread: Stages) -> DataFrame:
+    def _once(self, answers: DataFrame, staged: Stages) -> DataFrame:
         """Events that several buckets may have made are there once."""
-        codes = [self.pipeline.layout.codes[t] for t in spread.spread if t[0] in spread.plan.outputs]
+        codes = [self.pipeline.layout.codes[t] for t in staged.spread if t[0] in staged.plan.outputs]
         if not codes:
-            return found
+            return answers
         alone = F.when(~F.col("type").isin(codes), F.monotonically_increasing_id()).otherwise(F.lit(-1))
-        return found.withColumn("alone", alone).dropDuplicates(["type", "id", "alone"]).drop("alone")
+        return answers.withColumn("alone", alone).dropDuplicates(["type", "id", "alone"]).drop("alone")
 
-    def _clocked(self, found: DataFrame, plan: Plan) -> DataFrame:
+    def _clocked(self, answers: DataFrame, plan: Plan) -> DataFrame:
         """Without what lies ahead of the clock: it stands at the greatest end of an event, unless it was said."""
         if self.until is not None:
-            return found.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
+            return answers.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
-            return found
-        ahead = found.crossJoin(F.broadcast(self._now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
+            return answers
+        ahead = answers.crossJoin(F.broadcast(self._now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
         return ahead.drop("now")
 
     @cached_property
@@ -110,15 +109,15 @@ class Detections(Outputs):
         code = F.lit(self.pipeline.layout.codes[INPUT]).alias("type")
         return first.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
 
-    def _run(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
+    def _run(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
-        frame = self._inputs(spread, stage, before)
+        frame = self._inputs(staged, stage, before)
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and pipeline.execution.skew:
-            length = can_slice(spread, stage, pipeline.longest)
+            length = can_slice(staged, stage, pipeline.longest)
         size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
-        work = pipeline.work(spread, stage, "final")
+        work = pipeline.work(staged, stage, "final")
         if asks_the_clock(stage):
             frame = frame.crossJoin(F.broadcast(self._now))
         if size is not None:
@@ -134,10 +133,10 @@ class Detections(Outputs):
             frame = frame.repartition(self.partitions, *keys)
         return frame.sortWithinPartitions("end").mapInArrow(partial(host.run, work), pipeline.schema())
 
-    def _inputs(self, spread: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
+    def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""
         pipeline = self.pipeline
-        events = [self._standing(e) for e in pipeline.events(spread.plan, stage, pipeline.own_types(spread, stage))]
+        events = [self._standing(e) for e in pipeline.events(staged.plan, stage, pipeline.own_types(staged, stage))]
         if before is None:
             points = [] if pipeline.points else ["start"]
             chosen = [

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +19,7 @@ from augury.spark.demand import in_order
 from augury.spark.layout import NUMBERS, common_kind, sql_type
 from augury.spark.relation import FactFrame, NotJoined, all_of, columns, comparable, constant, differ, same
 
-_ORDER: dict[str, Callable[[Any, Any], Column]] = {
+_ORDER: dict[str, Callable[[Column, Column], Column]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -53,18 +52,21 @@ def kinds_of(
     while changed:
         changed = False
         for clause in listed:
-            known, head = _variable_kinds(clause, result), (clause.name, len(clause.args))
-            wider = [common_kind(kind, _kind(arg, known)) for kind, arg in zip(result[head], clause.args, strict=True)]
+            variable_kinds, head = _variable_kinds(clause, result), (clause.name, len(clause.args))
+            wider = [
+                common_kind(kind, _kind(arg, variable_kinds))
+                for kind, arg in zip(result[head], clause.args, strict=True)
+            ]
             changed, result[head] = changed or wider != result[head], wider
     return {p: tuple(kind or "json" for kind in kinds) for p, kinds in result.items()}
 
 
-def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | None]]) -> dict[str, str | None]:
+def _variable_kinds(clause: Clause, kinds: Mapping[Predicate, Sequence[str | None]]) -> dict[str, str | None]:
     """The kinds that the variables of a clause may have."""
     result: dict[str, str | None] = {}
     for condition in clause.body:
         if isinstance(condition, Holds):
-            for arg, kind in zip(condition.args, known[condition.name, len(condition.args)], strict=True):
+            for arg, kind in zip(condition.args, kinds[condition.name, len(condition.args)], strict=True):
                 if isinstance(arg, Var):
                     result[arg.name] = common_kind(result.get(arg.name), kind)
     for _ in clause.body:  # as often as one variable may be bound by another
@@ -76,9 +78,9 @@ def _variable_kinds(clause: Clause, known: Mapping[Predicate, Sequence[str | Non
     return result
 
 
-def _kind(expr: Expr, known: Mapping[str, str | None]) -> str | None:
+def _kind(expr: Expr, kinds: Mapping[str, str | None]) -> str | None:
     if isinstance(expr, Var):
-        return known.get(expr.name)
+        return kinds.get(expr.name)
     return constant(expr.value)[1] if isinstance(expr, Const) and expr.value is not None else None
 
 
@@ -108,27 +110,27 @@ class ClauseJoins:
 
     def check(self) -> None:
         """Comparisons of an order are of values that have one."""
-        known = _variable_kinds(self.clause, self.kinds)
+        variable_kinds = _variable_kinds(self.clause, self.kinds)
         for condition in self.clause.body:
             if isinstance(condition, Compare):
-                left, right = (_kind(side, known) or "json" for side in (condition.left, condition.right))
+                left, right = (_kind(side, variable_kinds) or "json" for side in (condition.left, condition.right))
                 if "duration" in (left, right) and ({left, right} & (NUMBERS | {"json"})):
                     raise NotJoined("a rule compares a duration with a number")
                 if condition.op in _ORDER:
                     comparable(F.lit(0), left, F.lit(0), right)
         for atom in (atom for condition in self.clause.body for atom in atoms_in(condition)):
             for arg in atom.args:
-                _kind(arg, known)
+                _kind(arg, variable_kinds)
 
     def answers(self, read: Callable[[int, Predicate], FactFrame], first: int | None = None) -> DataFrame:
         """The answers; `read` gives the facts for the condition at a place, the one at `first` begins."""
         clause, rows = self.clause, None
         order = in_order(clause.body, set(), first)
-        for n, at in enumerate(order):
-            condition = clause.body[at]
+        for n, position in enumerate(order):
+            condition = clause.body[position]
             if isinstance(condition, Holds | Unless):
                 later = variables(*clause.args).union(*(condition_vars(clause.body[i]) for i in order[n + 1 :]))
-                rows = self._join(rows, condition, read(at, (condition.name, len(condition.args))), later)
+                rows = self._join(rows, condition, read(position, (condition.name, len(condition.args))), later)
             else:
                 assert isinstance(condition, Compare)  # a clause with others is not plain
                 rows = self._compare(rows or self._one_row(), condition)
@@ -143,15 +145,15 @@ class ClauseJoins:
 
     def _join(self, rows: _Rows | None, atom: Holds | Unless, relation: FactFrame, later: set[str]) -> _Rows:
         """The rows with what the facts of an atom add, or those of which it has none."""
-        known = set(rows.values) if rows is not None else set()
+        bound = set(rows.values) if rows is not None else set()
         asked = variables(*atom.args)
-        new = (asked & later) - known
+        new = (asked & later) - bound
         self.fresh += 1
-        facts = _Rows(*relation.asked(atom.args, (asked & known) | new, f"a{self.fresh}_"))
+        facts = _Rows(*relation.asked(atom.args, (asked & bound) | new, f"a{self.fresh}_"))
         if rows is None and isinstance(atom, Holds):
             return facts
         rows = rows or self._one_row()
-        meet = all_of(same(*rows.values[v], *value) for v, value in facts.values.items() if v in known)
+        meet = all_of(same(*rows.values[v], *value) for v, value in facts.values.items() if v in bound)
         how = "left_anti" if isinstance(atom, Unless) else "inner" if new else "left_semi"
         kept = {v: value for v, value in {**facts.values, **rows.values}.items() if v in later}
         picked = [column for column, _ in kept.values()] or [F.lit(1).alias("one")]

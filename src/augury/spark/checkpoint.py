@@ -1,6 +1,6 @@
-"""How a stream of the command line runs, and the checkpoint that it goes on from.
+"""How a stream of the command line runs, and the checkpoint that it resumes from.
 
-All that a run needs to go on is below the checkpoint: `augury.json` says of what it is one, `spark` is Spark's own,
+All state of a run is below the checkpoint: `augury.json` says of what it is one, `spark` is Spark's own,
 `input` holds the lines of standard input, `output` the batch that is being written, `lock` says which run is at it, and
 `spark.log` what the JVM had to say.
 """
@@ -31,7 +31,7 @@ _UNFORMATTED = {
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream runs: a task, what it goes on from, where its answers go, and how often."""
+    """How a stream runs: its task, its checkpoint, its output, and the time between batches."""
 
     task: Task
     checkpoint: Path
@@ -76,7 +76,9 @@ class StreamOptions:
     def fingerprint(self) -> dict[str, Any]:
         """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
         plan, settings = self.task.plan, self.task.settings
-        declared = {name: [f"{a.name}: {a.type}" for a in own] for name, own in sorted(plan.declared.items())}
+        declared = {
+            name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(plan.declared.items())
+        }
         lengths = {name: getattr(settings, name) for name in ("lateness", "longest", "retention")}
         return {
             "rules": self.task.program.written_rules({rule.span: rule.label for rule in plan.rules}),
@@ -141,8 +143,8 @@ class StreamOptions:
             if not name.startswith("batch=") and name not in self.task.plan.outputs:
                 raise DataError(f"has other files, such as {name}", str(path), "name a new folder")
         if entries and not self.saved:
-            hint = "name a new folder, or go on with its checkpoint"
-            raise DataError("has the batches of another stream", str(path), hint)
+            hint = "name a new folder, or resume its checkpoint"
+            raise DataError("holds the batches of another stream", str(path), hint)
 
 
 def _writable(folder: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from augury.core.errors import SnapshotError
 
-_HINT = "put the checkpoint back from a copy, or start with a new checkpoint and a new output"
+_HINT = "restore the checkpoint from a copy, or start with a new checkpoint and a new output"
 _STATE_FILE = re.compile(r"([0-9]+)(?:_[^.]+)?\.(changelog|zip)")
 _CHUNK = 1 << 20
 _SUM = "checksum"
@@ -81,7 +81,7 @@ def _delivered(path: Path) -> int:
 # Files
 
 
-def sealed(said: Mapping[str, Any]) -> bytes:
+def sealed(said: Mapping[str, object]) -> bytes:
     """What a file of ours says, as JSON with a checksum."""
     return json.dumps({**said, _SUM: _sum(said)}, indent=2, ensure_ascii=False).encode() + b"\n"
 
@@ -96,7 +96,7 @@ def unsealed(path: Path, keys: set[str]) -> dict[str, Any]:
     return said
 
 
-def _sum(said: Mapping[str, Any]) -> str:
+def _sum(said: Mapping[str, object]) -> str:
     return f"{zlib.crc32(json.dumps(said, sort_keys=True).encode()):08x}"
 
 
@@ -144,15 +144,15 @@ def _check_sums(path: Path) -> None:
     size = int.from_bytes(head[4:8], "big")
     if head[:4] != b"crc\0" or not size or len(head) % 4:
         raise damaged(sums, "is not a file of checksums")
-    expected, place = head[8:], 0
+    expected, offset = head[8:], 0
     with path.open("rb") as file:
         while data := file.read(_CHUNK // size * size or size):
             for start in range(0, len(data), size):
-                found = zlib.crc32(data[start : start + size]).to_bytes(4, "big")
-                if found != expected[place : place + 4]:
+                checksum = zlib.crc32(data[start : start + size]).to_bytes(4, "big")
+                if checksum != expected[offset : offset + 4]:
                     raise damaged(path, "does not have the checksum that was written with it")
-                place += 4
-    if place != len(expected):
+                offset += 4
+    if offset != len(expected):
         raise damaged(path, "does not have the checksum that was written with it")
 
 
@@ -183,8 +183,8 @@ def _check_state(operator: Path, version: int) -> None:
         raise damaged(operator / "_metadata" / "v2" / "0", "is missing")
     for path in {operator / "_stateSchema" / s for item in about for s in _schemas(item)}:
         _bytes(path)
-    found = {int(path.name) for path in operator.iterdir() if path.name.isdecimal()}
-    for partition in range(max([*found, *(n - 1 for n in map(_partitions, about))], default=-1) + 1):
+    partitions = {int(path.name) for path in operator.iterdir() if path.name.isdecimal()}
+    for partition in range(max([*partitions, *(n - 1 for n in map(_partitions, about))], default=-1) + 1):
         _check_partition(operator / str(partition), version)
 
 

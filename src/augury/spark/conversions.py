@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -36,7 +35,7 @@ NUMBERS = (*WHOLE, T.FloatType, T.DoubleType)
 _GREATEST = 1.7976931348623157e308
 
 
-def literal_map(table: Mapping[str, Any]) -> Column:
+def literal_map(table: Mapping[str, object]) -> Column:
     """A table as a map of Spark's."""
     return F.create_map(*(F.lit(x) for pair in table.items() for x in pair))
 
@@ -72,8 +71,8 @@ def value_of_text(text: Column, type: str) -> Column:
 
 def _read(sql: str, text: Column, read: Callable[[pa.Array], pa.Array]) -> Column:
     @arrow_udf(sql)  # type: ignore[call-overload, untyped-decorator]
-    def texts(given: pa.Array) -> pa.Array:
-        return read(given)
+    def texts(batch: pa.Array) -> pa.Array:
+        return read(batch)
 
     return texts(text)  # type: ignore[no-any-return]
 
@@ -92,10 +91,10 @@ def _values(texts: pa.Array, attribute: Attribute) -> pa.Array:
     )
 
 
-def _each(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
+def _each(texts: pa.Array, read: Callable[[str], object], kind: pa.DataType) -> pa.Array:
     """What is read of each different text; null where it raises."""
 
-    def value(text: str) -> Any:
+    def value(text: str) -> object:
         try:
             return read(text)
         except (DataError, ValueError, RecursionError):
@@ -105,7 +104,7 @@ def _each(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.
     return pa.array(map(value, encoded.dictionary.to_pylist()), kind).take(encoded.indices)
 
 
-def _value(text: str, attribute: Attribute) -> Any:
+def _value(text: str, attribute: Attribute) -> object:
     if attribute.type in ("term", "list"):
         result = convert(json.loads(text), attribute, {})
         return None if result is None else tagged(result)
@@ -125,9 +124,9 @@ def iri_of_text(text: Column, prefixes: Prefixes) -> Column:
 # From typed columns
 
 
-def micros(column: Column, given: T.DataType, zone: str = "") -> Column:
+def micros(column: Column, type: T.DataType, zone: str = "") -> Column:
     """Microseconds since the epoch; what has no zone is of `zone`, or UTC."""
-    match given:
+    match type:
         case T.DateType():
             return _of_zone(F.unix_date(column).cast("bigint") * F.lit(DAY), zone)
         case T.TimestampNTZType():
@@ -150,22 +149,22 @@ def epoch_micros(number: Column, unit: TimeUnit, fraction: bool = False) -> Colu
     return F.try_multiply(number, F.lit(10**6 // PER_SECOND[unit]).cast("bigint"))
 
 
-def _int_of_column(column: Column, given: T.DataType) -> Column:
-    if isinstance(given, T.FloatType | T.DoubleType):
+def _int_of_column(column: Column, type: T.DataType) -> Column:
+    if isinstance(type, T.FloatType | T.DoubleType):
         return F.when(column == F.floor(column), column.try_cast("bigint"))
     return column.cast("bigint")
 
 
-def _timestamp_of_column(column: Column, given: T.DataType) -> Column:
-    if isinstance(given, T.StringType):
+def _timestamp_of_column(column: Column, type: T.DataType) -> Column:
+    if isinstance(type, T.StringType):
         return value_of_text(column, "timestamp")
-    return column.cast("bigint") if isinstance(given, WHOLE) else micros(column, given)
+    return column.cast("bigint") if isinstance(type, WHOLE) else micros(column, type)
 
 
-def _duration_of_column(column: Column, given: T.DataType) -> Column:
-    if isinstance(given, T.StringType):
+def _duration_of_column(column: Column, type: T.DataType) -> Column:
+    if isinstance(type, T.StringType):
         return value_of_text(column, "duration")
-    if isinstance(given, T.LongType):
+    if isinstance(type, T.LongType):
         return column
     hours, minutes, seconds = (F.extract(F.lit(part), column) for part in ("HOUR", "MINUTE", "SECOND"))
     inside = (hours * F.lit(3_600_000_000) + minutes * F.lit(60_000_000)).cast("bigint") + (
@@ -186,7 +185,7 @@ class Conversion:
 
 
 def _as(type: str) -> Callable[[Column, T.DataType], Column]:
-    return lambda column, given: column.cast(type)
+    return lambda column, column_type: column.cast(type)
 
 
 CONVERSIONS: dict[str, Conversion] = {
@@ -204,15 +203,15 @@ CONVERSIONS: dict[str, Conversion] = {
 }
 
 
-def from_column(kind: str, column: Column, given: T.DataType, prefixes: Prefixes) -> Column:
+def from_column(kind: str, column: Column, type: T.DataType, prefixes: Prefixes) -> Column:
     """A typed column as the layout keeps values of a kind."""
     if kind.startswith("nested:"):
         return value_of_text(column, kind.removeprefix("nested:"))
     match kind:
         case "json":
-            return F.to_json(column) if isinstance(given, T.ArrayType) else column.cast("string")
+            return F.to_json(column) if isinstance(type, T.ArrayType) else column.cast("string")
         case "iri":
             return iri_of_text(column.cast("string"), prefixes)
-        case "float" | "number" if isinstance(given, T.FloatType | T.DoubleType):
+        case "float" | "number" if isinstance(type, T.FloatType | T.DoubleType):
             return column.cast("double")
-    return CONVERSIONS[kind].column(column, given)
+    return CONVERSIONS[kind].column(column, type)

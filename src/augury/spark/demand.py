@@ -34,7 +34,7 @@ _X, _Y, _Z = Var("X"), Var("Y"), Var("Z")
 class Demand:
     """Clauses that answer `goal`, from facts and what is in `seeds`: values of its arguments at `places`.
 
-    Of transitive closures, `closures` has the edges by which one goes on from what is asked for; None for a whole one.
+    Of transitive closures, `closures` has the edges to follow from the bound argument; None for a whole one.
     """
 
     goal: Predicate
@@ -54,37 +54,37 @@ def demand(clauses: Clauses, predicate: Predicate, bound: Iterable[int] = ()) ->
         return Demand(predicate, rewriting.made, rewriting.closures)
     call = rewriting.call(predicate, mode)
     rewriting.rewrite()
-    at = tuple(i for i, bound in enumerate(call.mode) if bound)
-    values = tuple(Var(f"X{i}") for i in at)
+    positions = tuple(i for i, bound in enumerate(call.mode) if bound)
+    values = tuple(Var(f"X{i}") for i in positions)
     rewriting.made.setdefault(call.asked, []).append(Clause(call.asked[0], values, (Holds(_SEEDS, values),)))
-    return Demand(call.answers, rewriting.made, rewriting.closures, (_SEEDS, len(at)), at)
+    return Demand(call.answers, rewriting.made, rewriting.closures, (_SEEDS, len(positions)), positions)
 
 
 def recursive(clauses: Clauses) -> set[Predicate]:
     """The predicates that depend on themselves, and those that read them."""
-    reads, found = reads_of(clauses.values()), set[Predicate]()
+    reads, result = reads_of(clauses.values()), set[Predicate]()
     for group in components(reads, reads):
-        if recurs(group, reads) or any(reads.get(p, set()) & found for p in group):
-            found.update(group)
-    return found
+        if recurs(group, reads) or any(reads.get(p, set()) & result for p in group):
+            result.update(group)
+    return result
 
 
-def in_order(body: Sequence[Condition], known: set[str], first: int | None = None) -> list[int]:
+def in_order(body: Sequence[Condition], bound: set[str], first: int | None = None) -> list[int]:
     """An order for joins: the `first` one, then what can be tested, then what shares most with what is known."""
     left, order = list(range(len(body))), list[int]()
-    known = set(known)
+    bound = set(bound)
     while left:
-        ready = [i for i in left if not isinstance(body[i], Holds) and is_ready(body[i], known)]
+        ready = [i for i in left if not isinstance(body[i], Holds) and is_ready(body[i], bound)]
         calls = [i for i in left if isinstance(body[i], Holds)]
         if first is not None and not order:
             chosen = first
         elif ready or not calls:
             chosen = (ready or left)[0]
         else:
-            chosen = max(calls, key=lambda i: (sum(_mode(body[i], known)), -i))
+            chosen = max(calls, key=lambda i: (sum(_mode(body[i], bound)), -i))
         left.remove(chosen)
         order.append(chosen)
-        known |= binds(body[chosen], known)
+        bound |= binds(body[chosen], bound)
     return order
 
 
@@ -164,12 +164,12 @@ class _Rewriting:
         self.closures[call.answers] = edge
 
     def _clause(self, call: _Call, clause: Clause) -> None:
-        known = variables(*call.bound(clause.args))
+        bound = variables(*call.bound(clause.args))
         steps: list[Condition] = []
-        for i in in_order(clause.body, known):
+        for i in in_order(clause.body, bound):
             condition = clause.body[i]
             inner = (condition.name, len(condition.args)) if isinstance(condition, Holds | Unless) else None
-            mode = _mode(condition, known) if isinstance(condition, Holds) and inner in self.deep else ()
+            mode = _mode(condition, bound) if isinstance(condition, Holds) and inner in self.deep else ()
             if inner is not None and any(mode):
                 assert isinstance(condition, Holds)
                 asked = self.call(inner, mode)
@@ -178,7 +178,7 @@ class _Rewriting:
             elif inner is not None:
                 self.whole(inner)
             steps.append(condition)
-            known |= binds(condition, known)
+            bound |= binds(condition, bound)
         self._add(call, clause.args, tuple(steps))
 
     def _ask(self, asked: _Call, condition: Holds, body: tuple[Condition, ...], clause: Clause) -> None:
@@ -193,7 +193,7 @@ class _Rewriting:
         self.made.setdefault(call.answers, []).append(rule)
 
 
-def _mode(condition: Condition, known: set[str]) -> Mode:
+def _mode(condition: Condition, bound: set[str]) -> Mode:
     """The arguments of a call that are bound."""
     assert isinstance(condition, Holds)
-    return tuple(isinstance(a, Const) or (isinstance(a, Var) and a.name in known) for a in condition.args)
+    return tuple(isinstance(a, Const) or (isinstance(a, Var) and a.name in bound) for a in condition.args)

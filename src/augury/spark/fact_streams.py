@@ -2,8 +2,9 @@
 
     detect_stream(program, {…}, facts={"linked": changes}, lateness="1 minute")
 
-`changes` has a column for each argument, `valid_from` or `time`, and `op`, which is assert where it is null. Its rows are
-events of two types that nobody else reads, and rules make facts of them, as `fact linked(A, B) <- …` does.
+`changes` has a column for each argument, `valid_from` or `time`, and `op`, which is assert where it is null. Its
+rows are events of two types that no other rule reads, and rules make facts of them, as `fact linked(A, B) <- …`
+does.
 """
 
 from __future__ import annotations
@@ -60,20 +61,20 @@ def _columns(name: str, frame: DataFrame, plan: Plan) -> tuple[list[str], str]:
     declared = plan.static.get(name)
     heading = FactHeading(name, tuple(frame.columns), plan)
     heading.check()
-    own = [column for column, _ in heading.args]
+    args = [column for column, _ in heading.args]
     if heading.column_for("valid_to"):
         raise DataError(
-            f"the stream of facts `{name}` has `valid_to`", hint="say when a fact ends with a row whose op is retract"
+            f"the stream of facts `{name}` has `valid_to`", hint="end a fact with a row whose op is retract"
         )
     time = heading.column_for("valid_from", "time")
     if time is None:
         raise DataError(
-            f"the stream of facts `{name}` says no times",
-            hint="give a column `valid_from`: from when on a fact holds, or no longer does",
+            f"the stream of facts `{name}` has no time column",
+            hint="add a column `valid_from`: the time from which a fact holds, or no longer holds",
         )
     asked = {arity for n, arity in static_calls(plan) if n == name} | ({len(declared)} if declared else set())
     if not asked:
         raise DataError(f"nothing in the program asks for facts of `{name}`")
-    if len(own) not in asked:
-        raise DataError(f"the facts `{name}` have {len(own)} columns; the program asks with {min(asked)} arguments")
-    return own, time
+    if len(args) not in asked:
+        raise DataError(f"the facts `{name}` have {len(args)} columns; the program asks with {min(asked)} arguments")
+    return args, time

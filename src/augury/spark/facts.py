@@ -78,18 +78,18 @@ class FactPlan:
 
 
 def plan_facts(
-    given: Mapping[str, Any] | Sequence[Any],
+    facts_by_name: Mapping[str, Any] | Sequence[Any],
     plan: Plan,
     sources: list[EventFrame],
     clock: Clock,
     many: int,
-    beside: Facts | None = None,
+    other_facts: Facts | None = None,
 ) -> FactPlan:
-    """Facts from Python objects and DataFrames. Those `beside` come with the run otherwise, and rules may read them."""
-    if not isinstance(given, Mapping):
-        return FactPlan(plan, sources, facts_from(given, plan, clock))
+    """Facts from Python objects and DataFrames. Rules may also read the `other_facts` of the run."""
+    if not isinstance(facts_by_name, Mapping):
+        return FactPlan(plan, sources, facts_from(facts_by_name, plan, clock))
     facts, big, streams = Facts(), dict[str, DataFrame | FactFrame](), dict[str, DataFrame]()
-    for name, rows in given.items():
+    for name, rows in facts_by_name.items():
         if is_frame(rows) and rows.isStreaming:
             streams[name] = rows
         elif is_frame(rows) or isinstance(rows, FactFrame):
@@ -101,8 +101,8 @@ def plan_facts(
                 facts += few
         else:
             facts += facts_from([(name, rows)], plan, clock)
-    known = FactPlan(plan, sources, facts, streams=streams)
-    return _ManyFacts(known, big, beside or Facts(), many).plan_of(clock) if big else known
+    fact_plan = FactPlan(plan, sources, facts, streams=streams)
+    return _ManyFacts(fact_plan, big, other_facts or Facts(), many).plan_of(clock) if big else fact_plan
 
 
 def _named(name: str, rows: DataFrame, plan: Plan) -> DataFrame:
@@ -143,8 +143,10 @@ def _fetched(
 class _ManyFacts:
     """Facts that are many: joined where every condition that rests on them can be, else sent."""
 
-    def __init__(self, known: FactPlan, big: Mapping[str, DataFrame | FactFrame], beside: Facts, many: int) -> None:
-        self.known, self.plan, self.big, self.many = known, known.plan, big, many
+    def __init__(
+        self, fact_plan: FactPlan, big: Mapping[str, DataFrame | FactFrame], other_facts: Facts, many: int
+    ) -> None:
+        self.known, self.plan, self.big, self.many = fact_plan, fact_plan.plan, big, many
         self.sent: dict[str, str] = {}  # and why
         frames: dict[Predicate, DataFrame | FactFrame] = {}
         for name, frame in big.items():
@@ -154,7 +156,7 @@ class _ManyFacts:
             arity = len(frame.kinds) if isinstance(frame, FactFrame) else len(frame.columns) - len(aside)
             check_facts([Fact(name, (None,) * arity)], self.plan)
             frames[name, arity] = frame
-        self.rules = StaticRules(self.plan, frames, known.facts + beside, {*self.sent, *known.streams})
+        self.rules = StaticRules(self.plan, frames, fact_plan.facts + other_facts, {*self.sent, *fact_plan.streams})
 
     def plan_of(self, clock: Clock) -> FactPlan:
         """The run with what can be joined joined, and the rest sent."""
@@ -211,10 +213,10 @@ class _ManyFacts:
         rules: list[Rule] = []
         aliases: dict[Predicate, Predicate] = dict(self.plan.aliases)
         for rule in self.plan.rules:
-            while (found := _first_use(rule, wanted, self._inputs)) is not None:
-                condition, scan = found[1], found[2]
-                own = aliases.get((scan.type, len(scan.args)), (scan.type, len(scan.args)))
-                made = _rewritten(rule, *found, f"{own[0]} with {condition.name} {len(uses) + 1}")
+            while (use_of_facts := _first_use(rule, wanted, self._inputs)) is not None:
+                condition, scan = use_of_facts[1], use_of_facts[2]
+                event_type = aliases.get((scan.type, len(scan.args)), (scan.type, len(scan.args)))
+                made = _rewritten(rule, *use_of_facts, f"{event_type[0]} with {condition.name} {len(uses) + 1}")
                 if made is None:
                     raise _Refused(
                         (condition.name, len(condition.args)),
@@ -222,7 +224,7 @@ class _ManyFacts:
                     )
                 rule, use = made
                 uses.append(use)
-                aliases[use.alias] = own
+                aliases[use.alias] = event_type
             rules.append(rule)
         plan = replace(self.plan, rules=tuple(rules), aliases=aliases)
         for predicate in sorted(static_calls(replace(plan, clauses=())) & set(wanted)):
@@ -241,8 +243,8 @@ class _ManyFacts:
         """Columns that are compared have values that can be."""
         parts = {p.type: p.kinds for s in self.known.sources for p in s.parts}
         for use in uses:
-            own, asked = parts.get(use.type), kinds[use.predicate]
-            if own is None:  # there are no events of the type
+            event_kinds, asked = parts.get(use.type), kinds[use.predicate]
+            if event_kinds is None:  # there are no events of the type
                 continue
             if self.rules.opaque(use.predicate) & {i for i, _ in use.bound}:
                 raise _Refused(use.predicate, "they have nested terms or lists there")
@@ -253,28 +255,31 @@ class _ManyFacts:
                     except NotJoined as problem:
                         raise _Refused(use.predicate, str(problem)) from None
                     continue
-                kind, nested = own[use.on[arg.name]], own[use.on[arg.name]].startswith(("nested:", "json"))
+                kind, nested = (
+                    event_kinds[use.on[arg.name]],
+                    event_kinds[use.on[arg.name]].startswith(("nested:", "json")),
+                )
                 if kind != asked[i] and not {kind, asked[i]} <= NUMBERS and (nested or asked[i] != "json"):
                     raise _Refused(use.predicate, f"they have {asked[i]} where the events have {kind}")
                 if nested:
                     raise _Refused(use.predicate, "the events have nested terms or lists there")
             declared = self.plan.static.get(use.predicate[0], ())
-            parts[use.alias] = (*own, *_joined_kinds(use, asked, declared).values())
+            parts[use.alias] = (*event_kinds, *_joined_kinds(use, asked, declared).values())
 
     # Joins
 
     def _enriched(self, uses: Sequence[_FactUse]) -> list[EventFrame]:
         sources = list(self.known.sources)
-        found: dict[Predicate, FactFrame] = {}  # by the type of the events that have them
+        answers: dict[Predicate, FactFrame] = {}  # by the type of the events that have them
         for use in uses:
             source = _source_of(use, sources)
             if source is None:
                 continue
-            if use.alias not in found:
+            if use.alias not in answers:
                 alike = [u for u in uses if u.predicate == use.predicate and u.places == use.places]
-                asking = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in found]
-                found |= dict.fromkeys([u.alias for u, _ in asking], self._answers(use, asking))
-            sources.append(_joined(source, use, found[use.alias], self.plan.static.get(use.predicate[0], ())))
+                asking = [(u, s) for u in alike if (s := _source_of(u, sources)) is not None and u.alias not in answers]
+                answers |= dict.fromkeys([u.alias for u, _ in asking], self._answers(use, asking))
+            sources.append(_joined(source, use, answers[use.alias], self.plan.static.get(use.predicate[0], ())))
         return sources
 
     def _answers(self, use: _FactUse, asking: Sequence[tuple[_FactUse, EventFrame]]) -> FactFrame:
@@ -362,7 +367,7 @@ def _sure(node: Node) -> Iterator[Scan]:
     """The scans that every row of a pattern has."""
     match node:
         case Scan():
-            yield node
+            yield from () if node.held is not None else (node,)
         case Label() | Select() | Within() | Join():
             for part in inputs(node):
                 yield from _sure(part)
@@ -409,11 +414,11 @@ def _events(source: EventFrame, type: Predicate) -> DataFrame:
 
 def _asks(source: EventFrame, use: _FactUse) -> dict[str, tuple[Column, str]]:
     """The variables that events bind: their columns, and the kinds of these."""
-    part, found = next(p for p in source.parts if p.type == use.type), dict[str, tuple[Column, str]]()
-    for name, at in use.on.items():
-        column, kind = part.columns[at], part.kinds[at]
-        found[name] = (from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes), kind)
-    return found
+    part, bound = next(p for p in source.parts if p.type == use.type), dict[str, tuple[Column, str]]()
+    for name, index in use.on.items():
+        column, kind = part.columns[index], part.kinds[index]
+        bound[name] = (from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes), kind)
+    return bound
 
 
 def _values(use: _FactUse, source: EventFrame) -> FactFrame:

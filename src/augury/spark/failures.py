@@ -47,12 +47,12 @@ def user_errors(places: Places | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def writing_to(place: str | Path) -> Iterator[None]:
+def writing_to(path: str | Path) -> Iterator[None]:
     """A disk that is full, or may not be written to, is an error that names the place."""
     try:
         yield
     except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", str(place)) from None
+        raise DataError(f"cannot be written: {error.strerror or error}", str(path)) from None
 
 
 def user_error(error: BaseException, places: Places | None) -> AuguryError:

@@ -201,7 +201,7 @@ class FileReader:
         return self._frame(self.spark.createDataFrame(tables), source, files)
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
-        """A DataFrame of a file. One pass over its type column tells the types that are there."""
+        """A DataFrame of a file. One pass over its type column finds the types of its events."""
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         position = files[0].place if len(files) == 1 else source.place
         EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)
@@ -210,11 +210,11 @@ class FileReader:
         result = sources(self.task.program, frame, names)
         if self.streaming:
             return result
-        known = EventTypes(self.plan, self.strict)
+        types = EventTypes(self.plan, self.strict)
         rows = frame.groupBy(F.col(f"`{names.type}`").alias("type")).count().collect()
         counts = {str(row["type"]): row["count"] for row in rows if row["type"] is not None}
-        problems = {name: problem.message for name in counts if (problem := known.unknown(name)) is not None}
-        unknown = {name: n for name, n in counts.items() if name not in known.arities and name not in problems}
+        problems = {name: problem.message for name in counts if (problem := types.unknown(name)) is not None}
+        unknown = {name: n for name, n in counts.items() if name not in types.arities and name not in problems}
         return [replace(item, refused=problems, unknown=unknown, types=frozenset(counts)) for item in result]
 
 

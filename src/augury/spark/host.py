@@ -16,16 +16,17 @@ from augury.compiled import Compiled
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
 from augury.engine.changes import Changes
-from augury.engine.decoding import AnswerColumns, as_lists, columns_of, decoded, hex_ids
+from augury.engine.decoding import as_lists, decoded, hex_ids
+from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
-from augury.engine.trace import StepCache
+from augury.engine.trace import StepCache, Traces
 from augury.settings import Settings
 from augury.spark.layout import FAMILY, JOINT, Layout, batches
 from augury.spark.shipped import Shipped
 
 
-def _ignore(item: Any) -> None:
+def _ignore(item: object) -> None:
     """Nothing is late in a history."""
 
 
@@ -64,8 +65,8 @@ class Work:
     def restored(self, data: bytes, late: Callable[[Any], None]) -> Session:
         """The session of a snapshot; what its worker knows already is not in it."""
         knowledge = self.facts.knowledge(self.plan, self.clock)
-        known = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        session = restored(Compiled(self.plan), data, Session, late=late, limits=self.settings.limits, **known)
+        knowledge_args = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
+        session = restored(Compiled(self.plan), data, Session, late=late, limits=self.settings.limits, **knowledge_args)
         session.circuit.learns = False
         return session
 
@@ -100,7 +101,7 @@ class Work:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def notices(self, rows: Sequence[Notice]) -> Iterator[pa.RecordBatch]:
-        """Rows that tell of something else than answers, if there are any."""
+        """Rows that report anything else than answers, if there are any."""
         if rows:
             codes, counts, rules, texts = zip(*rows, strict=True)
             columns = {
@@ -172,30 +173,36 @@ def chunks(records: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def answers(work: Work, session: Session, changes: Changes) -> Iterator[pa.RecordBatch]:
     """The changes of a step, a record batch for each type."""
     if len(changes):
-        cache, texts = StepCache[pa.Array](), dict[int, pa.Array]()
-        for columns in columns_of(changes, work.trace):
-            if columns.trace is not None and id(columns.trace) not in texts:
-                texts[id(columns.trace)] = pc.binary_join(as_lists(columns.trace), JOINT)
-            yield from _record(work, columns, cache, texts)
+        cache, texts = StepCache[pa.Array](), dict[int, tuple[Traces, pa.Array]]()
+        changes.parts[0].share(changes.parts)
+        for rows in changes.parts:
+            assert isinstance(rows, AnswerRows)
+            trace = None
+            if work.trace:
+                traces = rows.traces(0, len(rows))
+                if id(traces) not in texts:
+                    texts[id(traces)] = traces, pc.binary_join(as_lists(traces), JOINT)
+                _, trace = texts[id(traces)]
+            yield from _record(work, rows, cache, trace)
 
 
 def _record(
-    work: Work, columns: AnswerColumns, cache: StepCache[pa.Array], texts: dict[int, pa.Array]
+    work: Work, rows: AnswerRows, cache: StepCache[pa.Array], trace: pa.Array | None
 ) -> Iterator[pa.RecordBatch]:
-    type: Predicate = (columns.type, columns.arity - len(work.extra))
-    layout, dictionary = work.layout, columns.dictionary
-    codes, keep = columns.codes, None
+    type: Predicate = (rows.type, rows.arity - len(work.extra))
+    layout, keep = work.layout, None
+    start, end, codes, dictionary = rows.read()
     if work.slice is not None:  # an answer belongs to the slice of its end
-        keep = np.flatnonzero(columns.end // work.slice == codes[-1] >> 2)
+        keep = np.flatnonzero(end // work.slice == codes[-1] >> 2)
         codes = codes[:-1]
-    count = len(columns.end)
+    count = len(rows)
     made: dict[str, pa.Array] = {
         "type": pa.array(np.full(count, layout.codes[type], np.int32)),
-        "op": pa.array(columns.op),
-        "start": pa.array(columns.start),
-        "end": pa.array(columns.end),
-        "id": hex_ids(columns.ids),
-        "trace": pa.nulls(count, pa.string()) if columns.trace is None else texts[id(columns.trace)],
+        "op": pa.array(np.full(count, 1 if rows.op == "insert" else -1, np.int8)),
+        "start": pa.array(start),
+        "end": pa.array(end),
+        "id": hex_ids(rows.ids()),
+        "trace": pa.nulls(count, pa.string()) if trace is None else trace,
     }
     for slot, kind, code in zip(layout.slots[type], layout.kinds[type], codes, strict=True):
         made[slot] = cache.of((code,), partial(decoded, dictionary, code, FAMILY[kind]), kind)

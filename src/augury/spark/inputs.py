@@ -92,7 +92,7 @@ class InputReading:
 
 @dataclass(frozen=True)
 class EventFrame:
-    """A DataFrame of events: of one type, or, `mixed`, of several that a column tells apart.
+    """A DataFrame of events: of one type, or, `mixed`, of several, whose names are in a column.
 
     `refused` says why rows of some types are no events. `unknown` counts the events of types that the program does not know,
     where that is known, and `types` are those there. `facts_of` is the predicate whose facts its rows assert or retract,
@@ -122,7 +122,7 @@ class EventFrame:
 
     @property
     def idle(self) -> bool:
-        """Whether it is a file without events for the program, which may have wrong rows all the same."""
+        """Whether it is a file without events for the program, which may still have malformed rows."""
         return self.read and not self.parts
 
     @property
@@ -159,7 +159,7 @@ class EventFrame:
         return self.times[0] == self.times[1]
 
     def sample(self, of_rows: bool = False) -> object:
-        """A time as its columns would have it, which tells the clock. Text is a calendar time.
+        """The first time of its columns, which determines the clock. Text is a calendar time.
 
         With `of_rows` it is the first number that a row has; of a stream, whose rows are still to come, there is none.
         """
@@ -200,7 +200,7 @@ def is_frame(value: object) -> bool:
 
 
 def _check_session() -> None:
-    """A session that has stopped is told at once, not by the first column that is made."""
+    """Refuses a stopped session at once, before the first column fails."""
     try:
         F.lit(1)
     except (PySparkException, AssertionError) as error:
@@ -216,20 +216,20 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
     """The DataFrames of a program by type. One DataFrame of all types has a column that names the type."""
     _check_session()
     plan = program.plan
-    known = sorted({name for name, _ in plan.event_types})
+    types = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
         events = _without_index(events)
         if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
             events = _graph_events(events, names)
         if names.type not in events.columns:
-            hint = f'give DataFrames by type, {{"{known[0]}": df}}, or name the column: type="…"'
+            hint = f'give DataFrames by type, {{"{types[0]}": df}}, or name the column: type="…"'
             raise DataError(f"the events have no column `{names.type}`", hint=hint)
-        parts = [part for name in known for part in _mixed(name, events, plan, names)]
+        parts = [part for name in types for part in _mixed(name, events, plan, names)]
         if not parts:
             raise DataError(
-                "the events have no columns for any type of the program", hint=f"it reads {', '.join(known)}"
+                "the events have no columns for any type of the program", hint=f"it reads {', '.join(types)}"
             )
-        return [EventFrame(events, tuple(parts), names, True, frozenset(known), plan.prefixes)]
+        return [EventFrame(events, tuple(parts), names, True, frozenset(types), plan.prefixes)]
     if not isinstance(events, Mapping) or not events:
         raise RunError("events are DataFrames by type, or one DataFrame with a type column")
     event_frames: list[EventFrame] = []
@@ -237,11 +237,11 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
         frame = _without_index(frame)
-        if stream_type(name) in known:  # a stream by its IRI alone
+        if stream_type(name) in types:  # a stream by its IRI alone
             name = stream_type(name)
-        if name in known and GRAPH in frame.columns:
+        if name in types and GRAPH in frame.columns:
             frame = _with_text(frame)
-        if name not in known and (close := misspelt(name, known)):
+        if name not in types and (close := misspelt(name, types)):
             raise DataError(f"unknown event type `{name}`", hint=f"did you mean `{close}`?")
         heading = EventHeading(tuple(frame.columns), names, name)
         heading.check_type(plan)
@@ -294,13 +294,13 @@ def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Typ
     return TypeColumns((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
 
-def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
+def kind_of(type: str, attribute: Attribute, column_type: T.DataType) -> str:
     """The kind of a column; one that cannot be of its declared type is refused."""
     declared = attribute.type
-    natural = _natural(given)
+    natural = _natural(column_type)
     if natural is None:
-        hint = "cast it to double" if isinstance(given, T.DecimalType) else "select its fields, or cast it"
-        wrong = f"`{type}`: the column `{attribute.name}` is {given.simpleString()}, which no event can hold"
+        hint = "cast it to double" if isinstance(column_type, T.DecimalType) else "select its fields, or cast it"
+        wrong = f"`{type}`: the column `{attribute.name}` is {column_type.simpleString()}, which no event can hold"
         raise DataError(wrong, hint=hint)
     if declared == "any":
         return natural
@@ -309,15 +309,15 @@ def kind_of(type: str, attribute: Attribute, given: T.DataType) -> str:
         if declared in _SQL:
             name = attribute.name
             hint = f'cast it: df.withColumn("{name}", F.col("{name}").cast("{_SQL[declared]}"))'
-        wrong = f"`{type}` declares `{attribute.name}` as {declared}, but the column is {given.simpleString()}"
+        wrong = f"`{type}` declares `{attribute.name}` as {declared}, but the column is {column_type.simpleString()}"
         raise DataError(wrong, hint=hint)
     if declared in ("term", "list"):
         return "json" if natural == "json" else f"nested:{declared}"
     return natural if declared == "number" else declared
 
 
-def _natural(given: T.DataType) -> str | None:
-    match given:
+def _natural(column_type: T.DataType) -> str | None:
+    match column_type:
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
             return "int"
         case T.FloatType() | T.DoubleType():
@@ -331,7 +331,7 @@ def _natural(given: T.DataType) -> str | None:
         case T.DayTimeIntervalType():
             return "duration"
         case T.ArrayType():
-            return "json" if _natural(given.elementType) in ("int", "float", "bool", "string", "json") else None
+            return "json" if _natural(column_type.elementType) in ("int", "float", "bool", "string", "json") else None
         case T.NullType():
             return "json"
     return None
@@ -341,26 +341,27 @@ class Timed(Protocol):
     def sample(self, of_rows: bool = False) -> object: ...
 
 
-def clock_of(program: Compiled, found: Iterable[Timed], settings: Settings) -> Clock:
+def clock_of(program: Compiled, inputs: Iterable[Timed], settings: Settings) -> Clock:
     """The clock: as asked, else by the time columns. Text is a calendar time unless the program has ticks.
 
-    A number tells its unit, unless that was said: the first one of a DataFrame is looked up, which takes a small job.
+    A number determines the unit, unless it is set: the first one of a DataFrame is looked up, which takes a small
+    job.
     """
     of_rows = settings.time_unit is None and settings.clock != "logical" and program.plan.tick is None
-    times = [source.sample(of_rows) for source in found]
+    times = [source.sample(of_rows) for source in inputs]
     calendar = (t for t in times if t is not None and number_of(t) is None)
     numbers = (t for t in times if t is not None)
     return choose_clock(program, settings, next(calendar, next(numbers, None)))
 
 
-def layout_of(plan: Plan, found: Iterable[EventFrame], clock: Clock, exact: bool) -> Layout:
+def layout_of(plan: Plan, frames: Iterable[EventFrame], clock: Clock, exact: bool) -> Layout:
     """Where the arguments of all types are; values of one place that sources have in several kinds are of one for all."""
     inputs: dict[Predicate, list[str | None]] = {}
-    for part in (part for source in found for part in source.parts):
+    for part in (part for source in frames for part in source.parts):
         kinds = [_plain(kind) for kind in part.kinds]
         pairs = zip(inputs.get(part.type, kinds), kinds, strict=True)
         inputs[part.type] = [a if a == b else "json" if exact else common_kind(a, b) for a, b in pairs]
-    if any(map(makes_windows, plan.rules)):
+    if any(makes_windows(rule) or rule.held for rule in plan.rules):
         inputs[INPUT] = []
     return Layout(kinds_of_all(plan, inputs, clock, exact))
 
@@ -372,23 +373,23 @@ def _plain(kind: str) -> str:
 # Columns
 
 
-def as_time(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
+def as_time(column: Column, column_type: T.DataType, clock: Clock, what: str) -> Column:
     """A column as time points of the clock; null where it is none, or too far from the origin."""
-    if isinstance(given, T.StringType):
+    if isinstance(column_type, T.StringType):
         return time_of_text(column, clock)
-    point = _as_point(column, given, clock, what)
+    point = _as_point(column, column_type, clock, what)
     return F.when(point.between(MIN_TIME, MAX_TIME), point)
 
 
-def _as_point(column: Column, given: T.DataType, clock: Clock, what: str) -> Column:
+def _as_point(column: Column, column_type: T.DataType, clock: Clock, what: str) -> Column:
     calendar = clock.kind == "timestamp"
-    if isinstance(given, NUMBERS) and (clock.takes_no_numbers or not clock.decided):
+    if isinstance(column_type, NUMBERS) and (clock.takes_no_numbers or not clock.decided):
         raise DataError(
-            f"{what} is {given.simpleString()}, which may be in seconds, milliseconds, microseconds or nanoseconds",
-            hint='say which: --time-unit s, ms, us or ns (time_unit="s")',
+            f"{what} is {column_type.simpleString()}, which may be in seconds, milliseconds, microseconds or nanoseconds",
+            hint='choose one: --time-unit s, ms, us or ns (time_unit="s")',
             code=UNCLEAR,
         )
-    match given:
+    match column_type:
         case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
             return epoch_micros(column.cast("bigint"), clock.unit) if clock.unit else column.cast("bigint")
         case T.FloatType() | T.DoubleType() if clock.unit:
@@ -396,15 +397,17 @@ def _as_point(column: Column, given: T.DataType, clock: Clock, what: str) -> Col
         case T.FloatType() | T.DoubleType() if not calendar:
             return F.when(column == F.floor(column), column.try_cast("bigint"))
         case T.TimestampType() | T.TimestampNTZType() | T.DateType() if calendar:
-            return micros(column, given, clock.zone)
+            return micros(column, column_type, clock.zone)
     expected = "a timestamp, a date, a number of microseconds or ISO text" if calendar else "whole numbers"
-    hint = 'name another column with time="…"' if calendar else 'say clock="timestamp" for calendar times'
-    raise DataError(f"{what} is {given.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint)
+    hint = 'name another column with time="…"' if calendar else 'use clock="timestamp" for calendar times'
+    raise DataError(
+        f"{what} is {column_type.simpleString()}; on the {clock.kind} clock a time is {expected}", hint=hint
+    )
 
 
-def other_units(column: Column, given: T.DataType, clock: Clock) -> list[tuple[Column, Column]]:
+def other_units(column: Column, column_type: T.DataType, clock: Clock) -> list[tuple[Column, Column]]:
     """Rows whose numbers look like times of another unit than the one that was guessed."""
-    if not isinstance(given, NUMBERS) or not (clock.unit_guessed or (clock.kind == "logical" and clock.guessed)):
+    if not isinstance(column_type, NUMBERS) or not (clock.unit_guessed or (clock.kind == "logical" and clock.guessed)):
         return []
     wrong = []
     for unit in TIME_UNITS:
@@ -416,19 +419,19 @@ def other_units(column: Column, given: T.DataType, clock: Clock) -> list[tuple[C
     return wrong
 
 
-def _may_fail(kind: str, given: T.DataType) -> bool:
+def _may_fail(kind: str, column_type: T.DataType) -> bool:
     """Whether a value of the column may not be of the kind."""
-    if isinstance(given, T.StringType):
+    if isinstance(column_type, T.StringType):
         return kind in ("timestamp", "duration") or kind.startswith("nested:")
-    return isinstance(given, T.FloatType | T.DoubleType)
+    return isinstance(column_type, T.FloatType | T.DoubleType)
 
 
-def _misread(column: Column, kind: str, given: T.DataType, prefixes: Prefixes) -> Column:
+def _misread(column: Column, kind: str, column_type: T.DataType, prefixes: Prefixes) -> Column:
     """Whether a value of a column is none of its kind. One that is no number is null, an infinite one is none."""
-    if isinstance(given, T.FloatType | T.DoubleType):
+    if isinstance(column_type, T.FloatType | T.DoubleType):
         there = column.isNotNull() & ~F.isnan(column)
-        return there & (from_column(kind, column, given, prefixes) if kind == "int" else finite(column)).isNull()
-    return column.isNotNull() & from_column(kind, column, given, prefixes).isNull()
+        return there & (from_column(kind, column, column_type, prefixes) if kind == "int" else finite(column)).isNull()
+    return column.isNotNull() & from_column(kind, column, column_type, prefixes).isNull()
 
 
 # Rows
@@ -456,14 +459,14 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
     layout, names = reading.layout, source.names
     row = _row(source, reading)
     if source.read:
-        given, path = F.col(f"`{ROW}`"), F.col(f"`{PATH}`")
+        row_text, path = F.col(f"`{ROW}`"), F.col(f"`{PATH}`")
     else:
-        given = F.to_json(F.struct(*(F.col(f"`{c}`") for c in source.fields)))
+        row_text = F.to_json(F.struct(*(F.col(f"`{c}`") for c in source.fields)))
         path = F.lit(None).cast("string")
     code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong
         where = F.coalesce(F.concat(F.lit(" of "), path), F.lit(""))
-        message = F.concat(F.lit("a malformed row"), where, F.lit(": "), row.problem, F.lit(" in "), given)
+        message = F.concat(F.lit("a malformed row"), where, F.lit(": "), row.problem, F.lit(" in "), row_text)
         end = F.when(row.problem.isNull(), end).otherwise(F.raise_error(message).cast("bigint"))
         # What is asked for is known by its type: a row that has none, or takes something back, says then what is wrong.
         if source.mixed:
@@ -482,7 +485,7 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
         columns.append(revokes.alias("revoke"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
-        return row.frame.select(*columns, row.problem.alias("problem"), given.alias("row"), path.alias("path"))
+        return row.frame.select(*columns, row.problem.alias("problem"), row_text.alias("row"), path.alias("path"))
     frame = row.frame
     if frame.isStreaming and source.read:
         frame = _observed(frame, row.problem, row.unknown, source)
@@ -490,7 +493,7 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
 
 
 def _observed(frame: DataFrame, problem: Column, unknown: Column, source: EventFrame) -> DataFrame:
-    """A stream that tells how many rows it leaves out, of which files, and of which types it knows nothing."""
+    """A stream that counts the rows that it leaves out, by file, and the events of unknown types."""
     wrong = problem.isNotNull()
     types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
     return frame.observe(
@@ -533,8 +536,8 @@ def _row(source: EventFrame, reading: InputReading) -> _Row:
         revokes = F.coalesce(op.cast("string") == "revoke", F.lit(False))
     refused = _refused(source, type, code)
     if source.read:
-        found = F.col(f"`{PROBLEM}`")
-        problem = first_problem([(found.isNotNull(), found), *refused])
+        read_problem = F.col(f"`{PROBLEM}`")
+        problem = first_problem([(read_problem.isNotNull(), read_problem), *refused])
     else:
         units = [item for c in there for item in other_units(F.col(f"`{c}`"), fields[c], clock)]
         problem = first_problem([*refused, *units, *_wrong(source, type, code, read, (start, end), reading.strict)])
@@ -586,7 +589,7 @@ def _wrong(
     """What may be wrong with a row: its type, its times, its values."""
     wrong = [] if type is None else _wrong_types(source, type, code, strict)
     start, end = interval
-    no_time = F.lit("no time, or one that cannot be read")
+    no_time = F.lit("the time is missing or cannot be read")
     for column, time in times.items():
         if len(times) > 1:  # else another column would stand in for one that cannot be read
             wrong.append((_says(F.col(f"`{column}`"), source.fields[column]) & time.isNull(), no_time))
@@ -597,7 +600,7 @@ def _wrong(
 
 
 def _wrong_types(source: EventFrame, type: Column, code: Column, strict: bool) -> list[tuple[Column, Column]]:
-    """Rows without a type, or of one that nobody knows and that looks misspelt."""
+    """Rows without a type, or of an unknown type that looks misspelt."""
     unknown = F.concat(F.lit("unknown event type `"), type, F.lit("`"))
     wrong = [(type.isNull() | (type == ""), F.lit("an event has a type"))]
     strange = code.isNull() & ~type.isin(sorted(source.known))
@@ -609,19 +612,19 @@ def _wrong_types(source: EventFrame, type: Column, code: Column, strict: bool) -
 
 
 def _wrong_values(source: EventFrame, type: Column | None) -> list[tuple[Column, Column]]:
-    found: dict[tuple[str, str], list[str]] = {}
+    types_by_column: dict[tuple[str, str], list[str]] = {}
     for part in source.parts:
         for column, kind in zip(part.columns, part.kinds, strict=True):
             if _may_fail(kind, source.fields[column]):
-                found.setdefault((column, kind), []).append(part.says)
+                types_by_column.setdefault((column, kind), []).append(part.says)
     wrong = []
-    for (column, kind), keys in found.items():
-        given = F.col(f"`{column}`")
-        bad = _misread(given, kind, source.fields[column], source.prefixes)
+    for (column, kind), keys in types_by_column.items():
+        cell = F.col(f"`{column}`")
+        bad = _misread(cell, kind, source.fields[column], source.prefixes)
         if type is not None:
             bad = type.isin(keys) & bad
         declared = F.lit(f"`{column}` is declared as {kind.removeprefix('nested:')}, but is ")
-        wrong.append((bad, F.concat(declared, given.cast("string"))))
+        wrong.append((bad, F.concat(declared, cell.cast("string"))))
     return wrong
 
 
@@ -635,8 +638,8 @@ def _slot(column: str, source: EventFrame, layout: Layout) -> Column:
                 makers.setdefault((name, kind, target), []).append(part.says)
     result = F.lit(None).cast(layout.sql(column))
     for (name, kind, target), keys in makers.items():
-        given = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
-        value = cast(given, _plain(kind), target)
+        converted = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
+        value = cast(converted, _plain(kind), target)
         if len(makers) == 1:
             return value
         result = F.when(F.col(f"`{source.names.type}`").isin(keys), value).otherwise(result)
@@ -648,12 +651,12 @@ _COMPARABLE = {"int", "float", "number", "string", "bool", "json"}
 
 def key_hash(column: Column, kind: str, kinds: Iterable[str]) -> Column:
     """A hash that equal values share, whichever of `kinds` they are kept as: 1 and 1.0 are one value."""
-    found = set(kinds)
-    if found <= {"int"} or (len(found) == 1 and kind not in ("float", "number", "json")):
+    all_kinds = set(kinds)
+    if all_kinds <= {"int"} or (len(all_kinds) == 1 and kind not in ("float", "number", "json")):
         return F.xxhash64(column)
-    if found <= {"int", "float", "number"}:
+    if all_kinds <= {"int", "float", "number"}:
         return F.xxhash64(column.cast("double") + F.lit(0.0))
-    if not found <= _COMPARABLE:
+    if not all_kinds <= _COMPARABLE:
         return F.lit(0).cast("bigint")  # values that are kept in ways that cannot be compared here meet in one bucket
     text = column.cast("string")
     if kind == "bool":

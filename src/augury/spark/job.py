@@ -20,7 +20,7 @@ from augury.core.standing import Counts
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.settings import Task
-from augury.sinks import AnswerPart, Answers, ValueColumn, column_of, ordered
+from augury.sinks import Answers, ColumnPart, ValueColumn, coded_column, column_of
 from augury.sources import Coded, Skipped
 from augury.spark.batch import Detections
 from augury.spark.failures import user_errors
@@ -37,18 +37,18 @@ _LISTED = 100  # wrong rows of a file elsewhere that are shown
 class SparkAnswers:
     """The answer of a run: its columns, and how often what could not be computed, by rule and message."""
 
-    parts: list[AnswerPart] = field(default_factory=list)
+    parts: list[ColumnPart] = field(default_factory=list)
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
 
-    def answers(self, plan: Plan, clock: Clock) -> Answers:
+    def answers(self, plan: Plan, clock: Clock) -> Answers[Event]:
         """What was found, in the order of events."""
-        return ordered(plan, clock, self.parts)
+        return Answers(plan, clock, self.parts)
 
     @property
     def events(self) -> list[Event]:
         """What was found as events, in order."""
-        return list(ordered(Plan(), Clock(), self.parts).events())
+        return list(Answers(Plan(), Clock(), self.parts))
 
 
 class FileRun:
@@ -111,32 +111,32 @@ class SparkJob(FileRun):
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
         outputs = self.pipeline.plan.outputs
         with user_errors(self.places):
-            mixed = self.all_rows.cache()
+            rows = self.all_rows.cache()
             try:
                 for type in outputs:
                     folder = destination if len(outputs) == 1 else f"{destination.rstrip('/')}/{type}"
-                    self.pipeline.answers(mixed, type, changes=False).write.mode("overwrite").parquet(folder)
-                errors = mixed.where(F.col("type") == ERROR).toArrow()
-                self.empty = mixed.where(F.col("type") >= 0).isEmpty()
+                    self.pipeline.answers(rows, type, changes=False).write.mode("overwrite").parquet(folder)
+                errors = rows.where(F.col("type") == ERROR).toArrow()
+                self.empty = rows.where(F.col("type") >= 0).isEmpty()
             finally:
-                mixed.unpersist()
+                rows.unpersist()
             self._skip()
         return fetched(errors, self.pipeline.layout).errors
 
     def _skip(self) -> None:
-        """What was left out: a second pass, where the user asked to go on."""
+        """Counts the rows that were left out, in a second pass, with on_error="skip"."""
         if self.task.settings.on_error != "skip":
             return
         wrong = self.pipeline.wrong
         for row in sorted(wrong.groupBy("path").count().collect(), key=lambda row: _natural(row["path"] or "")):
-            found = self.places.problems(row["path"]) if row["path"] else []
-            if not found:
+            problems = self.places.problems(row["path"]) if row["path"] else []
+            if not problems:
                 there = F.col("path").eqNullSafe(row["path"])
-                found = [
+                problems = [
                     f"{row['path'] or 'a row'}: {r['problem']} in {r['row']}"
                     for r in wrong.where(there).limit(_LISTED).collect()
                 ]
-            self.skipped.problems += found
+            self.skipped.problems += problems
         self.counts = self.pipeline.counts
 
     @property
@@ -187,18 +187,18 @@ def fetched(table: pa.Table, layout: Layout) -> SparkAnswers:
     return result
 
 
-def part_of(table: pa.Table, layout: Layout, code: int) -> AnswerPart:
+def part_of(table: pa.Table, layout: Layout, code: int) -> ColumnPart:
     """The answers of one type."""
     type = layout.types[code]
     places = zip(layout.slots[type], layout.kinds[type], strict=True)
     columns = [values(table.column(slot), kind) for slot, kind in places]
     start, end = (table.column(c).to_numpy() for c in ("start", "end"))
-    given = table.column("trace").combine_chunks()
-    lengths = pc.fill_null(pc.list_value_length(given), 0).to_numpy()
+    traces = table.column("trace").combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(traces), 0).to_numpy()
     offsets = pa.array(np.r_[0, np.cumsum(lengths)].astype(np.int32))
-    lists = pa.ListArray.from_arrays(offsets, given.flatten().cast(pa.string()))
+    lists = pa.ListArray.from_arrays(offsets, traces.flatten().cast(pa.string()))
     ids = table.column("id").combine_chunks().cast(pa.string())
-    return AnswerPart(type[0], columns, start, end, ids, lambda lo, hi: lists[lo:hi])
+    return ColumnPart(type[0], None, columns, start, end, ids, lists)
 
 
 def values(column: pa.ChunkedArray, kind: str) -> ValueColumn:
@@ -206,7 +206,7 @@ def values(column: pa.ChunkedArray, kind: str) -> ValueColumn:
     result = read_column(column, kind)
     if isinstance(result, Coded):
         position = np.where(result.index < 0, len(result.values), result.index)
-        return ValueColumn([*result.values, None] if column.null_count else result.values, position)
+        return coded_column([*result.values, None] if column.null_count else list(result.values), position)
     if isinstance(result, np.ndarray) and result.dtype.kind in "if":
         null = np.isnan(result) if column.null_count else None
         return ValueColumn(result, null=null)

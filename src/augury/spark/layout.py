@@ -134,17 +134,17 @@ def kinds_of_all(
     }
 
 
-def common_kind(one: str | None, other: str | None) -> str | None:
+def common_kind(kind: str | None, other: str | None) -> str | None:
     """The kind of values of either kind."""
-    if one is None or other is None or one == other:
-        return one or other
-    return "number" if one in NUMBERS and other in NUMBERS else "json"
+    if kind is None or other is None or kind == other:
+        return kind or other
+    return "number" if kind in NUMBERS and other in NUMBERS else "json"
 
 
 class _KindScope:
     """The kinds of the variables of a rule."""
 
-    def __init__(self, rule: Rule, plan: Plan, known: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> None:
+    def __init__(self, rule: Rule, plan: Plan, kinds: Mapping[Predicate, Sequence[str | None]], clock: Clock) -> None:
         self.plan, self.clock = plan, clock
         self.vars: dict[str, str | None] = {}
         self.bound: dict[str, list[Expr]] = {}
@@ -152,7 +152,7 @@ class _KindScope:
         everywhere = [n for p in patterns for n in walk_all(p)]
         for scan in (n for p in patterns for n in of_kind(walk(p), Scan)):
             for i, arg in enumerate(scan.args):
-                kind = known[scan.type, len(scan.args)][i]
+                kind = kinds[scan.predicate][i] if scan.held is None else self._kind_of_fact(scan.held[0], i)
                 if isinstance(arg, Var):
                     self.vars[arg.name] = common_kind(self.vars.get(arg.name), kind)
                 elif isinstance(arg, Build):
@@ -166,11 +166,9 @@ class _KindScope:
         for condition in where:
             match condition:
                 case Holds():
-                    attributes = plan.static.get(condition.name, ())
                     for i, arg in enumerate(condition.args):
                         if isinstance(arg, Var) and arg.name not in self.vars:
-                            declared = attributes[i].type if i < len(attributes) else "any"
-                            self.vars[arg.name] = declared_kind(declared)
+                            self.vars[arg.name] = self._kind_of_fact(condition.name, i)
                 case Compare(op="="):
                     for side, other in ((condition.left, condition.right), (condition.right, condition.left)):
                         if isinstance(side, Var):
@@ -181,6 +179,10 @@ class _KindScope:
                     pass
                 case _:
                     assert_never(condition)
+
+    def _kind_of_fact(self, predicate: str, argument: int) -> str:
+        attributes = self.plan.static.get(predicate, ())
+        return declared_kind(attributes[argument].type if argument < len(attributes) else "any")
 
     def _open(self, term: Build) -> None:
         """What stands inside a nested term may be anything."""

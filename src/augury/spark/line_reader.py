@@ -64,9 +64,9 @@ class Split:
     live = True  # what is read at once is a block
 
     def __init__(
-        self, path: str, start: int, given: Iterator[pa.Array], header: Header | None, longest_line: int = LONGEST_LINE
+        self, path: str, start: int, lines: Iterator[pa.Array], header: Header | None, longest_line: int = LONGEST_LINE
     ) -> None:
-        self.path, self.start, self.given, self.longest_line = path, start, given, longest_line
+        self.path, self.start, self.given, self.longest_line = path, start, lines, longest_line
         self.ahead = header.line if header is not None and (start or not header.written) else b""
         self.quotes = 0
         self.recent: list[tuple[int, pa.Array]] = [(2 if self.ahead else 1, pa.array([], pa.binary()))]
@@ -122,8 +122,8 @@ class LineChunk:
     problems: list[Problem]
     first: int  # the place of its first row
 
-    def line(self, place: int) -> int:
-        return self.sheet.line(place - self.first)
+    def line(self, row: int) -> int:
+        return self.sheet.line(row - self.first)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class LineReader:
         types = self.known.arities if self.source.type is None else [self.source.type]
         return any(type not in self.plan.declared for type in types)
 
-    def splits(self, given: Iterator[pa.RecordBatch]) -> Iterator[Split]:
-        for (path, start), runs in groupby(_runs(given), itemgetter(0)):
+    def splits(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Split]:
+        for (path, start), runs in groupby(_runs(batches), itemgetter(0)):
             yield Split(path, start, (lines for _, lines in runs), self.header, self.longest_line)
 
     def chunks(self, split: Split) -> Iterator[LineChunk]:
@@ -188,9 +188,9 @@ class LineReader:
         return _named(type) if type[0] in self.known.arities else type[0]
 
 
-def _runs(given: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa.Array]]:
+def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa.Array]]:
     """Lines that follow one another in a file, with its path and the place where their part of it begins."""
-    for batch in given:
+    for batch in batches:
         lines, path, start = (batch.column(name) for name in (LINE, PATH, START))
         ends = sorted({end for column in (path, start) for end in pc.run_end_encode(column).run_ends.to_pylist()})
         for lo, hi in zip([0, *ends], ends, strict=False):
@@ -202,7 +202,7 @@ def _runs(given: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa
 
 @dataclass
 class Summary:
-    """What one pass tells of a source: how many events there are of each type, and what is said of them.
+    """The summary of a source after one pass: how many events there are of each type, and their columns.
 
     Types are named as `wind/2`. `arguments` are the kinds of the values in each place, `columns` the kinds that all cells of
     a column of text are of. `broken` is whether line breaks stand inside quotes where Spark has cut a file.
@@ -229,8 +229,8 @@ class Summary:
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
         for name, places in other.arguments.items():
-            found = self.arguments.get(name, [[] for _ in places])
-            self.arguments[name] = [sorted({*item, *more}) for item, more in zip(found, places, strict=True)]
+            kinds_so_far = self.arguments.get(name, [[] for _ in places])
+            self.arguments[name] = [sorted({*item, *more}) for item, more in zip(kinds_so_far, places, strict=True)]
         for name, kinds in other.columns.items():
             self.columns[name] = [kind for kind in self.columns.get(name, kinds) if kind in kinds]
         self.points &= other.points
@@ -240,7 +240,7 @@ class Summary:
 
 
 def summary_of(reader: LineReader, chunk: LineChunk, before: Summary) -> Summary:
-    """What some lines tell; of columns, which of the kinds they have that those before had."""
+    """The summary of some lines; for columns, the kinds that they share with those before."""
     history, sheet = chunk.history, chunk.sheet
     batches = {_named(type): batch for type, batch in history.batches.items()}
     return Summary(
@@ -274,10 +274,10 @@ def _kinds_of_columns(sheet: Sheet, before: Mapping[str, list[str]]) -> Iterator
             yield name, kinds_of_text([cells.array], before.get(name, KINDS))
 
 
-def summarise(reader: LineReader, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def summarise(reader: LineReader, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first pass: a summary as JSON for each task."""
     summary = Summary()
-    for split in reader.splits(given):
+    for split in reader.splits(batches):
         for chunk in reader.chunks(split):
             summary.merge(summary_of(reader, chunk, summary))
         summary.broken |= reader.form == "csv" and split.broken
@@ -316,15 +316,15 @@ class EventColumns:
         """The columns as Spark writes a schema."""
         return ", ".join(f"`{f.name}` {_SQL[f.type]}" for f in self.schema)
 
-    def __call__(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = self.reader
-        for split in reader.splits(given):
+        for split in reader.splits(batches):
             for chunk in reader.chunks(split):
                 yield from self._events(chunk)
                 if chunk.problems:
                     yield self._problems(split, chunk.problems)
             if reader.form == "csv" and split.broken:
-                raise DataError(_BROKEN, split.path, "give it in smaller files")
+                raise DataError(_BROKEN, split.path, "split it into smaller files")
 
     def _events(self, chunk: LineChunk) -> Iterator[pa.RecordBatch]:
         for type, batch in chunk.history.batches.items():
@@ -339,7 +339,7 @@ class EventColumns:
         """The events that are points; those that are none are wrong."""
         if batch.start is batch.end or not (lasts := batch.start != batch.end).any():
             return batch
-        chunk.problems.extend((chunk.line(place), DataError(_LASTS)) for place in batch.rows[lasts].tolist())
+        chunk.problems.extend((chunk.line(row), DataError(_LASTS)) for row in batch.rows[lasts].tolist())
         return batch.some(np.flatnonzero(~lasts))
 
     def _batch(self, type: Predicate, batch: Batch) -> pa.RecordBatch:
@@ -387,7 +387,7 @@ def _kept(column: Column, family: str) -> pa.Array:
     return pa.array(values, _ARROW[family]).take(pa.array(result.index, mask=result.index < 0))
 
 
-def _bare(value: Value) -> Any:
+def _bare(value: Value) -> object:
     match value:
         case Timestamp() | Duration():
             return value.us

@@ -32,7 +32,7 @@ def held(checkpoint: Path, patience: float = _PATIENCE) -> Iterator[Log]:
     try:
         if not _taken(lock, checkpoint):
             raise RunError(
-                f"another run is at the checkpoint {checkpoint}{_holder(lock)}", "stop it, or use another directory"
+                f"another run uses the checkpoint {checkpoint}{_holder(lock)}", "stop it, or use another directory"
             )
         log = _open_log(checkpoint, lock)
         try:
@@ -40,7 +40,7 @@ def held(checkpoint: Path, patience: float = _PATIENCE) -> Iterator[Log]:
             while not _taken(log, checkpoint):
                 if time.monotonic() > until:
                     raise RunError(
-                        f"the Java process of another run is still at the checkpoint {checkpoint}",
+                        f"the Java process of another run still uses the checkpoint {checkpoint}",
                         "stop it, or use another directory",
                     )
                 time.sleep(0.2)
@@ -73,7 +73,7 @@ def _taken(file: int, checkpoint: Path) -> bool:
 
 
 def _holder(lock: int) -> str:
-    """Who has the lock, where it says so."""
+    """The process that holds the lock, if the file names it."""
     try:
         result = json.loads(os.pread(lock, 1000, 0))
         return f": process {result['pid']} on {result['host']}"

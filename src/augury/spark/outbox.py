@@ -1,9 +1,9 @@
 """The folders that a stream writes: a batch appears in them once and whole, under names that its number decides.
 
-A batch is written aside, below the checkpoint. Once all of it is there, a note says so, and only then it is moved to
-its place. After a crash, a batch with a note is moved as far as it has not been, and is never written again; one without
-a note has been seen by nobody, and is thrown away. Nothing depends on what is in the place: a reader may take away what
-it has read.
+A batch is first written below the checkpoint. Once it is complete, a note records that, and only then it is moved
+to its place. After a crash, a batch with a note is moved as far as it has not been, and is never written again; one
+without a note has not been visible to any reader, and is deleted. Nothing depends on what is in the place: a reader
+may take away what it has read.
 
 On object stores nothing can be moved at once. There a batch is written in its place, and the note says that it is done.
 """
@@ -102,7 +102,7 @@ class Outbox:
         self.note = note
 
     def _move(self, note: BatchNote) -> None:
-        """Every part that is still aside goes to its place: that of this run, or of the run that wrote it."""
+        """Moves every part that is not in its place yet: that of this run, or of the run that wrote it."""
         for name, noted in note.parts.items():
             written = self.aside / str(note.batch) / name
             if not written.exists():
@@ -114,29 +114,29 @@ class Outbox:
                 _sync(position)
 
 
-def move(folder: Path, place: Path) -> None:
+def move(folder: Path, target: Path) -> None:
     """A folder appears in its place at once; on another file system, each of its files does.
 
     May be called again after it was broken off: a file that has appeared once does not appear again.
     """
     try:
-        os.rename(folder, place)
+        os.rename(folder, target)
         return
     except OSError as error:
-        if error.errno != errno.EXDEV and not place.is_dir():
+        if error.errno != errno.EXDEV and not target.is_dir():
             raise
-    place.mkdir(exist_ok=True)
-    for hidden in place.glob(".*.part"):
+    target.mkdir(exist_ok=True)
+    for hidden in target.glob(".*.part"):
         name = hidden.name[1 : -len(".part")]
         if not (folder / name).exists():  # it was copied, and nobody has seen it yet
-            os.rename(hidden, place / name)
+            os.rename(hidden, target / name)
     for file in sorted(folder.iterdir()):
-        hidden = place / f".{file.name}.part"
+        hidden = target / f".{file.name}.part"
         shutil.copyfile(file, hidden)
         _sync(hidden)
         file.unlink()
-        os.rename(hidden, place / file.name)
-    _sync(place)
+        os.rename(hidden, target / file.name)
+    _sync(target)
     folder.rmdir()
 
 

@@ -11,10 +11,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.nodes import Node
-from augury.algebra.place import placed, reading
+from augury.algebra.place import reading
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages, needed
 from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock
@@ -23,6 +21,8 @@ from augury.core.model import Fact
 from augury.core.standing import Counts
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
+from augury.planner.place_conditions import place_conditions
+from augury.planner.planning import Setting
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, ColumnNames
@@ -125,7 +125,8 @@ class Pipeline:
         self.longest = 0 if self.points and asked is None else asked
         self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
-        self.varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
+        varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
+        self.setting = Setting(self.clock, varying=varying, retention=self.retention)
         # What is wrong with the columns of a source is said now, not when the answers are asked for.
         self._checked = {id(source): source.events(self.reading) for source in self.sources}
 
@@ -210,13 +211,8 @@ class Pipeline:
         """The rows of a type that some rule of the stage can use; None where that may be all."""
         if type in plan.derived:
             return None
-        unbounded = (
-            {label for label, p in all_properties(plan).items() if p.horizon is None} if self.retention else set()
-        )
-        patterns: list[Node] = []
-        for rule in stage.rules:
-            ready = placed(rule, self.varying, self.retention, unbounded)
-            patterns += ready.patterns
+        rules = place_conditions(stage.rules, plan, self.setting)
+        patterns = [pattern for rule in rules for pattern in rule.patterns]
         kinds = self.layout.kinds[type]
         columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
         start = F.col("end") if self.points else F.col("start")
@@ -439,7 +435,7 @@ class Outputs(Mapping[str, DataFrame]):
     def __repr__(self) -> str:
         return f"<{self.__class__.__name__} of {', '.join(self)}>"
 
-    def get(self, type: str, default: Any = None) -> Any:
+    def get(self, type: str, default: object = None) -> Any:
         return self[type] if type in self else default  # noqa: SIM401
 
     def known(self, type: str) -> str:

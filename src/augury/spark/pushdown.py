@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -69,7 +69,7 @@ _TIMES: dict[tuple[str, tuple[str, ...]], str] = {
     ("//", ("duration", "duration")): "int",
     ("abs", ("duration",)): "duration",
 }
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[str, Callable[[Column, Column], Column]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -141,7 +141,7 @@ class _Value:
 
 @dataclass
 class _ScanScope:
-    """What is known at a scan: the values of its variables, None where they cannot be told, and its labels.
+    """What is known at a scan: the values of its variables, None where they cannot be derived, and its labels.
 
     `foreign` are the variables that facts bind.
     """
@@ -311,7 +311,7 @@ def _all_of(*parts: Truth) -> Truth:
     return _combined(parts, False, operator.and_)
 
 
-def _combined(parts: Iterable[Truth], decides: bool, combine: Callable[[Any, Any], Column]) -> Truth:
+def _combined(parts: Iterable[Truth], decides: bool, combine: Callable[[Column, Column], Column]) -> Truth:
     """All parts as one; one that `decides` is the whole, the opposite of it is left out."""
     columns: list[Column] = []
     for part in parts:

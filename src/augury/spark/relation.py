@@ -84,7 +84,7 @@ def columns(arity: int) -> list[str]:
     return [f"c{i}" for i in range(arity)]
 
 
-def _fact_column(column: Any) -> Any:
+def _fact_column(column: object) -> Any:
     return column_of(column) if isinstance(column, list) else column  # integers with nulls
 
 
@@ -99,8 +99,8 @@ def of_frame(
     made, kinds, opaque = list[Column](), list[str](), set[int]()
     for i, (attribute, field) in enumerate(zip(attributes, frame.schema.fields, strict=True)):
         kind = kind_of(name, attribute, field.dataType)
-        given = F.col(f"`{field.name}`")
-        slot = from_column(kind, given, field.dataType, prefixes or {})
+        cell = F.col(f"`{field.name}`")
+        slot = from_column(kind, cell, field.dataType, prefixes or {})
         if kind in ("json", "nested:term", "nested:list"):
             opaque.add(i)
         kind = "json" if i in opaque else kind
@@ -113,9 +113,9 @@ def of_frame(
         ):
             wrong = F.concat(
                 F.lit(f"a malformed fact of `{name}`: `{attribute.name}` is declared as {kind}, but is "),
-                given.cast("string"),
+                cell.cast("string"),
             )
-            slot = F.when(given.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
+            slot = F.when(cell.isNull() | slot.isNotNull(), slot).otherwise(F.raise_error(wrong).cast("bigint"))
         made.append(slot.cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
     return FactFrame(frame.select(*made), tuple(kinds), frozenset(opaque))
@@ -124,18 +124,18 @@ def of_frame(
 def of_facts(spark: SparkSession, tables: Iterable[FactTable], arity: int) -> FactFrame:
     """Facts of the driver. A place with values of several kinds has a column for each, of which one is not null."""
     rows = [fact.args for table in tables for fact in table]
-    found = [sorted({value_kind(row[i]) for row in rows if row[i] is not None}) for i in range(arity)]
-    if any("json" in kinds for kinds in found):
+    kinds_of_column = [sorted({value_kind(row[i]) for row in rows if row[i] is not None}) for i in range(arity)]
+    if any("json" in kinds for kinds in kinds_of_column):
         raise NotJoined("facts have nested terms or lists, which Spark cannot compare")
-    places = [(i, kind) for i, kinds in enumerate(found) for kind in kinds]
+    places = [(i, kind) for i, kinds in enumerate(kinds_of_column) for kind in kinds]
     schema = ", ".join(["row bigint", *(f"{kind}_{i} {sql_type(kind)}" for i, kind in places)])
     listed = [
         (n, *(raw_value(row[i]) if _is_a(row[i], kind) else None for i, kind in places)) for n, row in enumerate(rows)
     ]
     made, kinds = list[Column](), list[str]()
-    for i, own in enumerate(found):
-        kind = reduce(common_kind, own, None) or "json"
-        parts = [canonical(F.col(f"{k}_{i}"), k, kind) for k in own]
+    for i, column_kinds in enumerate(kinds_of_column):
+        kind = reduce(common_kind, column_kinds, None) or "json"
+        parts = [canonical(F.col(f"{k}_{i}"), k, kind) for k in column_kinds]
         made.append((F.coalesce(*parts) if parts else F.lit(None)).cast(sql_type(kind)).alias(f"c{i}"))
         kinds.append(kind)
     return FactFrame(spark.createDataFrame(listed, schema).select(*made), tuple(kinds))

@@ -228,11 +228,11 @@ class _Evaluation:
                 if group in rounds:
                     self._fixpoint(group)
                     continue
-                found = self._plain(group[0])
+                facts = self._plain(group[0])
                 if group[0] in shared:  # every round reads it
-                    found = FactFrame(found.frame.persist(), found.kinds)
-                    kept.append(found.frame)
-                self.done[group[0]] = found
+                    facts = FactFrame(facts.frame.persist(), facts.kinds)
+                    kept.append(facts.frame)
+                self.done[group[0]] = facts
         finally:
             for frame in kept:
                 frame.unpersist()
@@ -264,7 +264,7 @@ class _Evaluation:
         """Semi-naive: in each round, every call within the group is once what the last round found.
 
         What is new of a whole closure after round k has a shortest path of more than 2^(k-1) and at most 2^k steps. The
-        paths that the next round finds begin with one of these, so that it is enough to go on from them.
+        paths that the next round finds begin with one of these, so that it is enough to extend these.
         """
         closures = self.wanted.closures if len(group) == 1 else {}
         edge = closures.get(group[0])
@@ -273,17 +273,17 @@ class _Evaluation:
         steps: dict[Predicate, list[tuple[Clause, int, Predicate]]] = {}
         for predicate in group:
             clauses = self.wanted.clauses[predicate]
-            found = [(c, at, call) for c in clauses for at, call in places(c) if call in group]
-            inner = {id(clause) for clause, _, _ in found}
-            steps[predicate] = found[:1] if predicate in closures else found
+            inner_calls = [(c, position, call) for c in clauses for position, call in places(c) if call in group]
+            inner = {id(clause) for clause, _, _ in inner_calls}
+            steps[predicate] = inner_calls[:1] if predicate in closures else inner_calls
             first = self._exits(predicate, [c for c in clauses if id(c) not in inner])
             few = edge is not None or predicate not in closures
             frame, count = _materialised(first, few)
             grown[predicate] = _Growing(self.kinds[predicate], [frame], frame, [count])
 
-        def read(place: int, call: Predicate, new: int) -> FactFrame:
+        def read(position: int, call: Predicate, new: int) -> FactFrame:
             if call in grown:
-                return grown[call].delta if place == new else grown[call].known
+                return grown[call].delta if position == new else grown[call].known
             return strides.all if strides is not None and call == edge else self.relation(call)
 
         while any(growing.grows for growing in grown.values()):
@@ -292,8 +292,8 @@ class _Evaluation:
             fresh: dict[Predicate, tuple[DataFrame, int]] = {}
             for predicate in group:
                 parts = [
-                    self._body(clause).answers(partial(read, new=at), at)
-                    for clause, at, call in steps[predicate]
+                    self._body(clause).answers(partial(read, new=position), position)
+                    for clause, position, call in steps[predicate]
                     if grown[call].grows
                 ]
                 made = self._union(predicate, parts)

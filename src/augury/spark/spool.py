@@ -10,7 +10,7 @@ from typing import IO
 from augury.core.errors import AuguryError, DataError
 from augury.core.limits import LINE
 
-MAKE_ROOM = "make room, and start again: the run goes on from its checkpoint"
+MAKE_ROOM = "make room, and start again: the run resumes from its checkpoint"
 _LINES = 10_000  # that are a file at most
 _SECONDS = 1.0  # that a line waits at most
 

@@ -55,7 +55,7 @@ def check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None:
-        raise RunError("Spark needs Java, and there is none", _INSTALL)
+        raise RunError("Spark needs Java, but none was found", _INSTALL)
     try:
         version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -125,7 +125,7 @@ def open_session(
                 session = builder.getOrCreate()
         except Exception as error:  # whatever it is, the JVM has said more about it than Python knows
             raise RunError(
-                f"Spark did not start: {_reason(log.path, error)}", f"the whole story is in {log.path}"
+                f"Spark did not start: {_reason(log.path, error)}", f"the full log is in {log.path}"
             ) from None
     if ours:
         os.close(log.fd)
@@ -134,7 +134,7 @@ def open_session(
 
 
 def usual_buckets(plan: Plan, master: str, partitions: int) -> int:
-    """Into how many parts the state of a stream is cut where nobody said it: two for each partition.
+    """The default number of buckets of a stream: two for each partition.
 
     A program of several stages has one on a single machine. Each stage costs more in every batch than it gains there, and
     where there is one bucket all rules are one stage.

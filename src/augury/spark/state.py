@@ -1,7 +1,7 @@
 """The state of a bucket in a stream: a snapshot of its session, and a log of the steps since.
 
 A step writes what came, not what the session holds; a snapshot is written once the log has grown as large as the
-last one. A worker keeps the sessions it has run. It goes on with one that is behind by taking in the rest of the log, so
+last one. A worker keeps the sessions it has run. It brings one that is behind up to date with the rest of the log, so
 that a step costs what its events cost, whichever worker a bucket comes to. What is read back is checked like a snapshot.
 """
 
@@ -102,11 +102,13 @@ class Bucket:
         """`head`, `log` and `program` are what Spark's state store keeps of the bucket."""
         self.head_state, self.log, self.program, self.host = head, log, program, host
         self.fingerprint = fingerprint
-        known = head.get() if head.exists() else None
-        if known is None:
+        saved_header = head.get() if head.exists() else None
+        if saved_header is None:
             program.update((json.dumps(fingerprint).encode(),))
         with _of_a_checkpoint():
-            self.head = _head(bytes(known[0])) if known is not None else BucketHeader(secrets.token_hex(8))
+            self.head = (
+                _head(bytes(saved_header[0])) if saved_header is not None else BucketHeader(secrets.token_hex(8))
+            )
             self.cached = self._session()
 
     def _session(self) -> CachedSession:
@@ -125,8 +127,8 @@ class Bucket:
             cached = None
         if cached is None:
             if head.steps:
-                found = self.program.get()
-                check_program(_json(bytes(found[0])) if found is not None else {}, self.fingerprint)
+                saved_program = self.program.get()
+                check_program(_json(bytes(saved_program[0])) if saved_program is not None else {}, self.fingerprint)
             cached = self._restored()
         return cached
 
@@ -221,7 +223,7 @@ class Bucket:
         head, session = self.head, self.cached.session
         session.prune()
         data = session.snapshot()
-        pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
+        pieces = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
         for n, piece in enumerate(pieces):
             self.log.updateValue((-1 - n,), (piece,))
         for n in range(len(pieces), head.pieces):
@@ -261,11 +263,11 @@ def _of_a_checkpoint() -> Iterator[None]:
 
 def _json(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-        require(isinstance(found, dict), "it does not say where it stands")
+        parsed = json.loads(data)
+        require(isinstance(parsed, dict), "it does not say where it stands")
     except (CorruptSnapshot, ValueError, RecursionError) as error:
         raise not_whole(str(error)) from None
-    return found  # type: ignore[no-any-return]
+    return parsed  # type: ignore[no-any-return]
 
 
 def _head(data: bytes) -> BucketHeader:

@@ -59,7 +59,7 @@ class DetectionStream(Outputs):
         super().__init__(pipeline)
         self.emit, late = pipeline.settings.emit, pipeline.settings.lateness
         if late is None:
-            raise RunError("how late may an event come?", hint='say lateness="10 minutes"')
+            raise RunError("the lateness of events is missing", hint='say lateness="10 minutes"')
         self.lateness = pipeline.clock.length(late)
         master, cores = pipeline.spark.conf.get("spark.master", "") or "", partitions_of(pipeline.spark)
         self.buckets = pipeline.execution.buckets or usual_buckets(pipeline.plan, master, cores)
@@ -83,14 +83,16 @@ class DetectionStream(Outputs):
             )
 
     def _kept_for_lengths(self) -> list[str]:
-        """The rules whose state nothing bounds, because nobody said how long events last."""
+        """The rules whose state is unbounded because the length of events is."""
         pipeline = self.pipeline
         if pipeline.longest is not None:
             return []
         settings = Settings(emit=self.emit, retention=pipeline.retention)
         session = Session(Compiled(pipeline.plan), settings, clock=pipeline.clock)
         session.circuit.learns = False
-        bounded = {label for label, found in all_properties(pipeline.plan).items() if found.horizon is not None}
+        bounded = {
+            label for label, properties in all_properties(pipeline.plan).items() if properties.horizon is not None
+        }
         return [rule for rule in remembers(session.circuit) if rule in bounded]
 
     def __getitem__(self, type: str) -> DataFrame:
@@ -139,27 +141,29 @@ class DetectionStream(Outputs):
         """The changes of some types in the layout, and all that is reported beside them."""
         pipeline = self.pipeline
         plan, longest = pipeline.plan_for(outputs), pipeline.longest
-        spread = one_stage(plan, longest) if self.buckets == 1 else stages(plan, longest, slices=False, everywhere=True)
+        staged = one_stage(plan, longest) if self.buckets == 1 else stages(plan, longest, slices=False, everywhere=True)
         result: DataFrame | None = None
         read: set[Predicate] = set()
-        for stage in spread.stages:
-            result = self._run(spread, stage, result, frozenset(read))
+        for stage in staged.stages:
+            result = self._run(staged, stage, result, frozenset(read))
             read |= set(stage.reads)
-        wanted = [t for t in spread.plan.derived if t[0] in outputs]
-        merged = [t for t in wanted if t in spread.spread]
+        wanted = [t for t in staged.plan.derived if t[0] in outputs]
+        merged = [t for t in wanted if t in staged.spread]
         assert result is not None
         if merged:
-            result = self._merge(spread, merged, result)
+            result = self._merge(staged, merged, result)
         codes = [pipeline.layout.codes[t] for t in wanted]
         return (
             result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
         )
 
-    def _run(self, spread: Stages, stage: Stage, before: DataFrame | None, silent: frozenset[Predicate]) -> DataFrame:
+    def _run(self, staged: Stages, stage: Stage, before: DataFrame | None, silent: frozenset[Predicate]) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
-        own = pipeline.own_types(spread, stage)
-        frames = [self._events(spread, stage, own, alone=before is None)] if own or INPUT in stage.reads else []
+        own_types = pipeline.own_types(staged, stage)
+        frames = (
+            [self._events(staged, stage, own_types, alone=before is None)] if own_types or INPUT in stage.reads else []
+        )
         frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
         frame = reduce(DataFrame.unionByName, frames)
         bucket = F.lit(0) if stage.how != "key" else self._bucket(pipeline.key(stage, frame.columns))
@@ -168,25 +172,25 @@ class DetectionStream(Outputs):
         if stage.everywhere:
             codes = [pipeline.layout.codes[t] for t in stage.everywhere if t in pipeline.layout.codes]
             bucket = F.when(F.col("type").isin(codes), F.lit(-1)).otherwise(bucket)
-        return self._hosted(frame, bucket, pipeline.work(spread, stage, self.emit), stage, silent)
+        return self._hosted(frame, bucket, pipeline.work(staged, stage, self.emit), stage, silent)
 
     def _bucket(self, hashed: Column) -> Column:
         keys = bucket_keys(self.buckets)
         return F.element_at(F.array(*(F.lit(k) for k in keys)), (F.pmod(hashed, F.lit(self.buckets)) + 1).cast("int"))
 
-    def _merge(self, spread: Stages, types: list[Predicate], before: DataFrame) -> DataFrame:
+    def _merge(self, staged: Stages, types: list[Predicate], before: DataFrame) -> DataFrame:
         """Events that several buckets may make: each is there while one of them has it."""
-        outputs, given = tuple(sorted({t[0] for t in types})), {t: spread.lengths.get(t) for t in types}
-        plan = replace(spread.plan, rules=(), outputs=outputs, declared={}, given=given)
-        stage = Stage(len(spread.stages) + 1, (), "key", dict.fromkeys(types), ())
+        outputs, derived_inputs = tuple(sorted({t[0] for t in types})), {t: staged.lengths.get(t) for t in types}
+        plan = replace(staged.plan, rules=(), outputs=outputs, declared={}, given=derived_inputs)
+        stage = Stage(len(staged.stages) + 1, (), "key", dict.fromkeys(types), ())
         codes = self.pipeline.layout.codes
-        others = {codes[t] for t in spread.plan.derived if t not in types} | {host.ERROR}
-        work = replace(self.pipeline.work(spread, spread.stages[-1], self.emit), plan=plan, forward=frozenset(others))
+        others = {codes[t] for t in staged.plan.derived if t not in types} | {host.ERROR}
+        work = replace(self.pipeline.work(staged, staged.stages[-1], self.emit), plan=plan, forward=frozenset(others))
         frame = before.withColumn("revoke", F.lit(False))
         return self._hosted(frame, self._bucket(F.xxhash64("id")), work, stage, frozenset())
 
-    def _events(self, spread: Stages, stage: Stage, types: list[Predicate], alone: bool) -> DataFrame:
-        """Input events. All of them tell the time, before those that the stage cannot use are left out.
+    def _events(self, staged: Stages, stage: Stage, types: list[Predicate], alone: bool) -> DataFrame:
+        """Input events. All of them advance the watermark, before those that the stage cannot use are left out.
 
         Where they come `alone`, they have no columns but those that say something.
         """
@@ -194,10 +198,10 @@ class DetectionStream(Outputs):
         calendar, end = pipeline.clock.kind == "timestamp", F.col("end")
         now = F.timestamp_micros(end) if calendar else F.timestamp_millis(end + F.lit(SHIFT))
         never = F.lit(None).cast("timestamp")
-        found = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
+        frames = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
-        events = reduce(DataFrame.unionByName, found).withWatermark(_TIME, f"{delay} milliseconds")
-        usable = pipeline.usable(types, spread.plan, stage)
+        events = reduce(DataFrame.unionByName, frames).withWatermark(_TIME, f"{delay} milliseconds")
+        usable = pipeline.usable(types, staged.plan, stage)
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
@@ -224,7 +228,8 @@ class DetectionStream(Outputs):
         self, frame: DataFrame, bucket: Column, work: Work, stage: Stage, silent: frozenset[Predicate]
     ) -> DataFrame:
         """A stage: packed by bucket, run by the stateful operator, and unpacked."""
-        packed = partial(pack, keys=bucket_keys(self.buckets), work=work)
+        keys = bucket_keys(self.buckets) if stage.how == "key" else [0]  # facts alone may have answers: in one bucket
+        packed = partial(pack, keys=keys, work=work)
         unpacked = partial(unpack, stage=stage.number, schema=work.schema)
         processor = Processor(work, silent, self._fingerprint(work, stage), stage.everywhere)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
@@ -262,8 +267,8 @@ def _digest(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=6).hexdigest()
 
 
-def late_rows(mixed: DataFrame) -> DataFrame:
-    result = mixed.where(F.col("type").isin(LATE, REJECTED))
+def late_rows(rows: DataFrame) -> DataFrame:
+    result = rows.where(F.col("type").isin(LATE, REJECTED))
     why = F.when(F.col("type") == LATE, F.lit("late")).otherwise(F.lit("its id names another event"))
     return result.select(why.alias("why"), F.array_join("trace", "").alias("event"))
 
@@ -273,7 +278,7 @@ def late_rows(mixed: DataFrame) -> DataFrame:
 
 @dataclass
 class Processor(StatefulProcessor):
-    """Hosts the sessions of a stage. That events of the types in `silent` are late is said by an earlier stage."""
+    """Hosts the sessions of a stage. An earlier stage reports late events of the types in `silent`."""
 
     work: Work
     silent: frozenset[Predicate]

@@ -173,7 +173,7 @@ class StreamJob(FileRun):
         if isinstance(error, RunError) and error.message == FULL:
             options = self.options
             asked = (str(options.checkpoint), options.output, options.late or "-", gettempdir())
-            places = [place for place in asked if os.path.isdir(place)]
+            places = [path for path in asked if os.path.isdir(path)]
             full = [folder for folder in places if shutil.disk_usage(folder).free < _SCARCE]
             return DataError(FULL, " or ".join(full or places), MAKE_ROOM)
         return error
@@ -189,12 +189,12 @@ class StreamJob(FileRun):
     def _process(self, rows: DataFrame, number: int) -> None:
         rows = rows.persist()
         try:
-            # All rows are computed, also those of a batch that is there already: that is what moves the state on.
+            # All rows are computed, also those of a batch that exists already: that is what moves the state on.
             totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
             counts = {row["type"]: row["sum"] if row["type"] == REPEATED else row["count"] for row in totals}
-            found = sum(n for code, n in counts.items() if code >= 0)
+            detections = sum(n for code, n in counts.items() if code >= 0)
             late, rejected = counts.get(LATE, 0), counts.get(REJECTED, 0)
-            parts = self._answers(rows.where(F.col("type") >= 0), found) if found else {}
+            parts = self._answers(rows.where(F.col("type") >= 0), detections) if detections else {}
             if late or rejected:
                 parts |= self._late(late_rows(rows))
             if parts:
@@ -205,7 +205,7 @@ class StreamJob(FileRun):
                     if key not in self.tally.errors:
                         self.notify(f"rule `{key[0]}`: {key[1]}")
                     self.tally.errors[key] = self.tally.errors.get(key, 0) + row["times"]
-            self.tally.detections += found
+            self.tally.detections += detections
             self.tally.late += late
             self.tally.rejected += rejected
             self.tally.repeated += counts.get(REPEATED, 0)
@@ -273,7 +273,7 @@ class StreamJob(FileRun):
             self.tally.state_bytes = sum(o["memoryUsedBytes"] for o in operators)
 
     def _skip(self, metrics: dict[str, Any]) -> None:
-        """What was left out or passed over: every source is counted once, however many stages read it."""
+        """Counts malformed and ignored rows: every source once, however many stages read it."""
         observed = {name.removeprefix(OBSERVED): row for name, row in metrics.items() if name.startswith(OBSERVED)}
         for row in {name.partition("_")[0]: row for name, row in observed.items()}.values():
             self.tally.received += row["rows"]

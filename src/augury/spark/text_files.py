@@ -40,8 +40,8 @@ _DERIVED = "`{0}` is derived by the program, but the input has such events; decl
 
 def lines(reader: DataFrameReader | DataStreamReader, paths: list[str]) -> DataFrame:
     """The lines of files, with their paths and where the parts begin that Spark has cut them into. All bytes are kept."""
-    given = reader.option("lineSep", "\n").text(paths if isinstance(reader, DataFrameReader) else paths[0])  # type: ignore[arg-type]
-    return given.select(
+    text = reader.option("lineSep", "\n").text(paths if isinstance(reader, DataFrameReader) else paths[0])  # type: ignore[arg-type]
+    return text.select(
         F.col("value").cast("binary").alias(LINE),
         F.col("_metadata.file_path").alias(PATH),
         F.col("_metadata.file_block_start").alias(START),
@@ -81,7 +81,7 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
     """What the first lines of a CSV file say of it; nothing of an empty one."""
     written = True
 
-    def unnamed(cells: Sequence[str], place: str) -> Sequence[str] | None:
+    def unnamed(cells: Sequence[str], location: str) -> Sequence[str] | None:
         nonlocal written
         result = headerless(tuple(cells), file, plan)
         written = result is None
@@ -95,7 +95,9 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
 
 
 def first_time(heads: Iterable[tuple[SourceFile, bytes]], form: str, plan: Plan) -> object:
-    """The first time of files, which tells the clock: NO_TIME where they say none, None where they have no events."""
+    """The first time of files, which determines the clock: NO_TIME where they have none, None where they have no
+    events.
+    """
     there = False
     for file, head in heads:
         for part in FORMATS[form].read(BytesIO(head), file, plan):
@@ -146,20 +148,20 @@ class TextFiles:
         event_frames: list[EventFrame] = []
         for reader, (lines, summary) in zip(readers, passed, strict=True):
             reader = replace(reader, kinds={name: kinds[0] for name, kinds in all_tables.columns.items()})
-            known = [type for type in summary.types if type in self.plan.event_types]
-            kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in known}
+            types_of_plan = [type for type in summary.types if type in self.plan.event_types]
+            kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in types_of_plan}
             rows = EventColumns(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
             types = frozenset(name for name, _ in summary.types)
             event_frames.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
         return event_frames
 
-    def _kinds(self, type: Predicate, reader: LineReader, found: Sequence[Sequence[str]]) -> Iterator[str]:
+    def _kinds(self, type: Predicate, reader: LineReader, kinds_by_column: Sequence[Sequence[str]]) -> Iterator[str]:
         """The kinds of the arguments of a type: as declared, else what all cells of a column, or all values, are."""
         declared = self.plan.declared.get(type[0])
         if declared is None and reader.heading is not None:
             yield from (reader.kinds[column] for column, _ in reader.heading.args(type[0], self.plan))
             return
-        for attribute, kinds in zip(declared or (Attribute(""),) * type[1], found, strict=True):
+        for attribute, kinds in zip(declared or (Attribute(""),) * type[1], kinds_by_column, strict=True):
             if attribute.type != "any":
                 yield _kind(attribute)
             else:
@@ -169,8 +171,8 @@ class TextFiles:
         plan, names = self.plan, self.source.names
         derived = {name for name, _ in plan.derived} - plan.declared.keys()
         if reader.heading is not None:
-            known = reader.known.arities.keys() - derived if self.source.type is None else {self.source.type}
-            self._check_declared(known, reader.heading)
+            types = reader.known.arities.keys() - derived if self.source.type is None else {self.source.type}
+            self._check_declared(types, reader.heading)
         kinds: dict[Predicate, tuple[str, ...]] = {}
         for name, arity in plan.event_types:
             if name in plan.declared:
@@ -184,31 +186,33 @@ class TextFiles:
         return replace(_source(rows, table.lines), refused=refused)
 
     def _check_declared(self, types: Iterable[str], heading: EventHeading) -> None:
-        """Refuses a stream of cells of text whose types nobody has said."""
+        """Refuses a stream of text cells whose types are not declared."""
         name = min((type for type in types if type not in self.plan.declared), default=None)
         if name is not None:
             columns = ", ".join(f"{column}: …" for column in heading.data)
             raise DataError(
-                f"the columns of `{name}` have no types, which a stream cannot wait for",
+                f"the columns of `{name}` have no types, and a stream cannot infer them",
                 self.source.place,
                 f"declare `event {name}({columns}).`",
             )
 
 
 def summarised(lines: DataFrame, reader: LineReader) -> tuple[DataFrame, Summary]:
-    """What one pass tells of lines; where Spark has cut a file inside of quotes, of those of each file in one task."""
+    """The summary of lines after one pass; where Spark has cut a file inside quotes, with the lines of each file in
+    one task.
+    """
     result = Summary()
     for row in lines.mapInArrow(partial(summarise, reader), "summary string").collect():
         result.merge(Summary(**json.loads(row["summary"])))
     return summarised(_in_order(lines), reader) if result.broken else (lines, result)
 
 
-def _source(rows: EventColumns, given: DataFrame) -> EventFrame:
+def _source(rows: EventColumns, lines: DataFrame) -> EventFrame:
     parts = tuple(
         TypeColumns(type, rows.layout.slots[type], kinds, rows.reader.key(type))
         for type, kinds in sorted(rows.layout.kinds.items())
     )
-    return EventFrame(given.mapInArrow(rows, rows.sql), parts, NAMES, True)
+    return EventFrame(lines.mapInArrow(rows, rows.sql), parts, NAMES, True)
 
 
 def _kind(attribute: Attribute) -> str:
@@ -216,7 +220,7 @@ def _kind(attribute: Attribute) -> str:
     return "json" if attribute.type == "number" else declared_kind(attribute.type)
 
 
-def _in_order(given: DataFrame) -> DataFrame:
+def _in_order(lines: DataFrame) -> DataFrame:
     """The lines of each file in one task, in their order."""
-    numbered = given.withColumn("number", F.monotonically_increasing_id()).repartition(PATH)
+    numbered = lines.withColumn("number", F.monotonically_increasing_id()).repartition(PATH)
     return numbered.sortWithinPartitions(PATH, START, "number").select(LINE, PATH, F.lit(0).cast("bigint").alias(START))

@@ -93,7 +93,7 @@ def _terms(file: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
     """Reads the lines of batches; a blank node gets a name that no other path has."""
     ox = oxigraph()
 
-    def shown(term: Any) -> str:
+    def shown(term: object) -> str:
         if isinstance(term, ox.Triple):
             raise SyntaxError("a triple inside a triple")
         return f"{term}.{file}" if isinstance(term, ox.BlankNode) else str(term)
@@ -103,11 +103,11 @@ def _terms(file: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
         for number, line in enumerate(batch.column("value").to_pylist()):
             try:
                 quads = ox.parse(line, ox.RdfFormat.N_QUADS)
-                found = [{part: shown(getattr(quad, part)) for part in _PARTS} for quad in quads]
+                line_rows = [{part: shown(getattr(quad, part)) for part in _PARTS} for quad in quads]
             except SyntaxError:
-                found = [{}]
-            rows += found
-            kept += [number] * len(found)
+                line_rows = [{}]
+            rows += line_rows
+            kept += [number] * len(line_rows)
         columns = [pa.array([row.get(part) for row in rows], pa.string()) for part in _PARTS]
         lines = batch.take(pa.array(kept, pa.int64())).columns
         yield pa.record_batch([*lines, *columns], [*batch.schema.names, *_PARTS])
@@ -169,8 +169,8 @@ class _TripleFrame:
         """What the triples say of classes and properties: those of the vocabulary, and of properties below it."""
         wanted, rows, seen = {_WORDS[w] for w in _HIERARCHY}, list[tuple[Value, Value, Value]](), set[str]()
         while True:
-            found = self._among(self.triples, wanted - seen).distinct().collect()
-            rows += [(_value(r["subject"]), _value(r["predicate"]), _value(r["object"])) for r in found]
+            triples = self._among(self.triples, wanted - seen).distinct().collect()
+            rows += [(_value(r["subject"]), _value(r["predicate"]), _value(r["object"])) for r in triples]
             schema = Schema(RdfTriples.of(rows))
             numbers = {term.text: i for i, term in enumerate(schema.terms) if isinstance(term, Iri)}
             seen |= wanted
@@ -199,7 +199,7 @@ class _TripleFrame:
         return result.distinct()
 
     def types(self, classes: frozenset[str] | None) -> DataFrame:
-        """All of `rdf:type`: what is said, what follows from domains and ranges, and the classes above."""
+        """All of `rdf:type`: the asserted types, those that follow from domains and ranges, and the classes above."""
         low = self._direct()
         if classes is None:
             up = self._ahead(self.closed[_WORDS[SUBCLASS]], "low", "high")
@@ -215,16 +215,16 @@ class _TripleFrame:
         return result.union(meta if classes is None else meta.where(F.col("object").isin(*classes)))
 
     def _direct(self) -> DataFrame:
-        """The types that are said, or follow from the properties that something has."""
-        own = {low for low, highs in self.above.items() if _WORDS[TYPE] in highs} | {_WORDS[TYPE]}
-        parts = [self._among(self.said, own).select("subject", "object")]
+        """The types that are asserted, or follow from the properties of a subject."""
+        type_properties = {low for low, highs in self.above.items() if _WORDS[TYPE] in highs} | {_WORDS[TYPE]}
+        parts = [self._among(self.said, type_properties).select("subject", "object")]
         for word, side in ((DOMAIN, "subject"), (RANGE, "object")):
             rows = self._classes(word)
             if rows:
                 ahead = self._ahead(rows, "property", "class")
                 triples = self.said if side == "subject" else self.said.where(~F.col("object").startswith('"'))
-                found = triples.join(ahead, F.col("predicate") == F.col("property"))
-                parts.append(found.select(F.col(side).alias("subject"), F.col("class").alias("object")))
+                typed = triples.join(ahead, F.col("predicate") == F.col("property"))
+                parts.append(typed.select(F.col(side).alias("subject"), F.col("class").alias("object")))
         return reduce(DataFrame.union, parts)
 
     def _of_types(self, low: DataFrame) -> DataFrame | None:
@@ -238,8 +238,12 @@ class _TripleFrame:
             higher = low.join(up, F.col("object") == F.col("low")).select(F.col("high").alias("object"))
             named = self._local([(c,) for c in sorted(of_subjects | of_classes)], "object")
             some = low.select("object").union(higher) if self.closed[_WORDS[SUBCLASS]] else low.select("object")
-            given = named.crossJoin(F.broadcast(low.limit(1).select(F.lit(1).alias("any")))).select("object")
-            used = some.union(given).where(~F.col("object").startswith('"')).select(F.col("object").alias("subject"))
+            schema_classes = named.crossJoin(F.broadcast(low.limit(1).select(F.lit(1).alias("any")))).select("object")
+            used = (
+                some.union(schema_classes)
+                .where(~F.col("object").startswith('"'))
+                .select(F.col("object").alias("subject"))
+            )
             subjects = subjects.union(used)
             typed = used.distinct().crossJoin(self._ahead([(c,) for c in sorted(of_classes)], "object"))
         if not of_subjects:
@@ -249,8 +253,8 @@ class _TripleFrame:
 
     def _above_of_type(self, word: Iri) -> set[str]:
         """The classes of whatever has a type, or is one, all the way up."""
-        own = {c for p, c in self._classes(word, types=True) if p == _WORDS[TYPE]}
-        return own | {b for a, b in self.closed[_WORDS[SUBCLASS]] if a in own}
+        classes = {c for p, c in self._classes(word, types=True) if p == _WORDS[TYPE]}
+        return classes | {b for a, b in self.closed[_WORDS[SUBCLASS]] if a in classes}
 
     def _classes(self, word: Iri, types: bool = False) -> list[tuple[str, str]]:
         """Properties and the classes that are their domain, or range, or that of one above them; `rdf:type` apart."""
@@ -307,8 +311,8 @@ def of_pairs(pairs: DataFrame) -> FactFrame:
     made = F.lit(None).cast(sql_type(kind))
     for item in kinds:
         slot = F.col({"double": "d", "bigint": "l"}.get(sql_type("json" if item == "term" else item), "s"))
-        own = slot if item == "term" else canonical(slot, item, kind)
-        made = F.when(F.col("kind") == item, own.cast(sql_type(kind))).otherwise(made)
+        converted = slot if item == "term" else canonical(slot, item, kind)
+        made = F.when(F.col("kind") == item, converted.cast(sql_type(kind))).otherwise(made)
     return FactFrame(read.select("c0", made.alias("c1")), ("iri", kind))
 
 

@@ -35,6 +35,7 @@ _BITS = 21  # of each of three counts in one flag: nulls, floats and hard values
 _MASK = (1 << _BITS) - 1
 HARD = 1 << 2 * _BITS
 NO_KEY = -(2**63)  # less than all keys
+RANKED = "ranked"
 # The exponent of the first limb of what is added up, and how many limbs there are: of integers, and of fractions.
 _SCALES = {"value": (0, (1, 3)), "square": (40, (2, 5)), "true": (0, (1, 1))}
 
@@ -50,10 +51,13 @@ class Picks(Protocol):
 class Accumulator:
     """The columns of the states of some aggregates.
 
-    For each argument there is one of flags, then those of its sums; the keys of each pick stand behind all sums.
+    For each argument there is one of flags, then those of its sums; the keys of each pick stand behind all sums, and those
+    of `ranked` arguments, whose nulls come first, behind all picks.
     """
 
-    def __init__(self, context: Context, parts: Iterable[Aggregate], fraction: bool) -> None:
+    def __init__(
+        self, context: Context, parts: Iterable[Aggregate], fraction: bool, ranked: Iterable[Expr] = ()
+    ) -> None:
         """Values with a `fraction` need more columns."""
         self.context, self.fraction = context, fraction
         self.flags: dict[Expr, int] = {}
@@ -63,6 +67,10 @@ class Accumulator:
         self.kinds: dict[Expr, set[tuple[str, bool]]] = {}  # the units of values so far, and whether they are floats
         for part in parts:
             self._lay_out(part)
+        self.picks = len(self.orders)
+        for expr in ranked:
+            self._flag(expr)
+            self.orders[expr, RANKED] = len(self.orders)
 
     def form(self, part: Aggregate) -> StateForm:
         form = self.context.scalars.aggregates[part.function].form
@@ -74,9 +82,7 @@ class Accumulator:
             return
         form, (value, by) = self.form(part), arguments(part)
         for expr in (value, by):
-            if expr not in self.flags:
-                self.flags[expr], self.kinds[expr] = self.width, set()
-                self.width += 1
+            self._flag(expr)
         for measure in form.adds:
             if (by, measure) not in self.sums:
                 limbs = _SCALES[measure][1][self.fraction]
@@ -85,6 +91,11 @@ class Accumulator:
         for pick in form.picks:
             if pick in ("least", "greatest"):
                 self.orders.setdefault((by, pick), len(self.orders))
+
+    def _flag(self, expr: Expr) -> None:
+        if expr not in self.flags:
+            self.flags[expr], self.kinds[expr] = self.width, set()
+            self.width += 1
 
     # Values of members
 
@@ -119,10 +130,11 @@ class Accumulator:
                 unfit = unfit | ~fits
             hard |= unfit
         for pick, number in orders:
-            x, _, unfit = (values.column, floats, np.zeros_like(null)) if values.unit else values.numbers
+            timed = values.unit and pick != RANKED
+            x, _, unfit = (values.column, floats, np.zeros_like(null)) if timed else values.numbers
             keys, fits = order_keys(np.where(null | unfit, 0, x))
             hard |= ~fits | unfit
-            found[self.width + number] = np.where(null, NO_KEY, keys if pick == "greatest" else ~keys)
+            found[self.width + number] = np.where(null, NO_KEY, ~keys if pick == "least" else keys)
         hard &= ~null
         found[self.flags[expr]] = null + (floats & ~null).astype(np.int64) * (1 << _BITS) + hard * HARD
         for _, at in sums:

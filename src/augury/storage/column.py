@@ -7,6 +7,7 @@ and which of them each row has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -144,7 +145,16 @@ def joined(columns: Sequence[Column]) -> Column:
     values: list[Value] = []
     places: dict[Any, int] = {}
     parts: list[Array] = []
-    for column in map(coded, columns):
+    different = [coded(column) for column in columns]
+    if all(set(map(type, column.values)) <= {str} for column in different):
+        places = {
+            text: place for place, text in enumerate(dict.fromkeys(chain.from_iterable(c.values for c in different)))
+        }
+        for column in different:
+            positions = [*map(places.__getitem__, column.values), -1]  # an index of -1 finds the last one
+            parts.append(np.array(positions, np.int64)[column.index])
+        return Coded(list(places), np.concatenate(parts))
+    for column in different:
         moved = [-1] * (len(column.values) + 1)  # an index of -1 finds the last one, which stays -1
         for i, value in enumerate(column.values):
             key = value if type(value) is str else (type(value), repr(value))

@@ -6,9 +6,8 @@ scalars mean. Both give the same rows.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, TypeVar, assert_never
 
 import numpy as np
@@ -27,18 +26,17 @@ from augury.algebra.nodes import (
     Unless,
     condition_vars,
 )
-from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import RELATIONS, RELATIVE
-from augury.algebra.scalar import COMPARISONS, RowError
-from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, variables, walk
+from augury.algebra.scalar import RowError
+from augury.algebra.terms import Apply, Const, Expr, Var, Wild, variables, walk
 from augury.algebra.window_lengths import measure, time_points
-from augury.core.arrays import Array, Codes, Times
+from augury.core.arrays import Array, Codes, RowIds
 from augury.core.bounds import TIME_LIMIT
-from augury.core.clock import Duration, Timestamp
-from augury.core.errors import DataError, RunError
-from augury.core.model import Value, from_json
-from augury.storage.dictionary import OPEN, Dictionary, exact
+from augury.core.errors import RunError
+from augury.core.model import Value
+from augury.storage.column_expressions import ColumnExpressions
+from augury.storage.dictionary import OPEN, Dictionary
 from augury.storage.frame import Frame, joined_frames
 from augury.storage.rows import firsts
 from augury.storage.unique import unique, unique_inverse
@@ -61,17 +59,14 @@ class StaticKnowledge(Protocol):
         ...
 
 
-@dataclass
-class Context:
-    """What conditions are computed with: functions, the clock, static knowledge, the dictionary."""
+class Context(ColumnExpressions):
+    """What conditions are computed with: static knowledge, beside what expressions are computed with."""
 
-    scalars: Scalars
-    knowledge: StaticKnowledge
-    dictionary: Dictionary
-    report: Report
-    durations: bool = False
-    # Names the events of a row, for what a user's function says when it fails.
-    name_events: Callable[[Frame, int], str] | None = None
+    def __init__(self, scalars: Scalars, knowledge: StaticKnowledge, dictionary: Dictionary, report: Report) -> None:
+        super().__init__(scalars, dictionary)
+        self.knowledge, self.report = knowledge, report
+        # Names the events of a row, for what a user's function says when it fails.
+        self.name_events: Callable[[Frame, int], str] | None = None
 
     def binding(self, frame: Frame, i: int) -> dict[str, Value]:
         decode = self.dictionary.decode
@@ -262,8 +257,7 @@ class Context:
         numbered = frame.numbered()
         mask = np.zeros(len(frame), bool)
         for option in condition.options:
-            order = ready_order(option, set(numbered.vars))
-            mask[self.select(order, numbered, self.scalars.rule).right] = True
+            mask[self.select(option, numbered, self.scalars.rule).right] = True
         return frame.where(mask)
 
     def _compare(self, condition: Compare, frame: Frame) -> Frame:
@@ -271,52 +265,19 @@ class Context:
         if op == "=":
             for new, value in ((left, right), (right, left)):
                 if isinstance(new, Var) and new.name not in frame.vars:
-                    codes = self.codes(value, frame)
-                    if codes is not None:
-                        return replace(frame, vars={**frame.vars, new.name: codes})
-                    return self._compare_rows(condition, frame)
-        mask = self._mask(op, left, right, frame)
-        return self._compare_rows(condition, frame) if mask is None else frame.where(mask)
-
-    def _truth(self, expr: Expr, frame: Frame) -> Array | None:
-        """For which rows the condition of an `if`, or a function that is true or false, holds."""
-        if not isinstance(expr, Apply):
-            return None
-        if expr.function in COMPARISONS:
-            left, right = expr.args
-            return self._mask(expr.function, left, right, frame)
-        if expr.function in ("&", "|"):
-            tests = [t for a in expr.args if (t := self._truth(a, frame)) is not None]
-            if len(tests) < len(expr.args):
-                return None
-            truth: Array = (np.logical_and if expr.function == "&" else np.logical_or).reduce(tests)
-            return truth
-        result = self._coded(expr, frame)
-        if result is None:
-            result = self._vectorised(expr, frame)
-        return result if result is not None and result.dtype.kind == "b" else None
-
-    def _mask(self, op: str, left: Expr, right: Expr, frame: Frame) -> Array | None:
-        if op == "=" and isinstance(right, Const) and right.value is True and isinstance(left, Apply):
-            return self._truth(left, frame)
-        plain = isinstance(left, Var | Const) and isinstance(right, Var | Const)
-        if op in ("=", "!=") and plain and not (self.durations and self.scalars.clock.kind == "logical"):
-            x, y = self.codes(left, frame), self.codes(right, frame)
-            if x is None or y is None or (x == OPEN).any() or (y == OPEN).any():
-                return None
-            dictionary = self.dictionary
-            same = dictionary.canonical(x) == dictionary.canonical(y)
-            truth: Array = (same if op == "=" else ~same) & ~dictionary.is_null(x) & ~dictionary.is_null(y)
-            return truth
-        one, other = self.vector(left, frame), self.vector(right, frame)
-        pair = self._alike(one, other)
-        if pair is None:
-            return None
-        x, y = pair
-        if x.dtype != y.dtype and not all(v.dtype.kind == "f" or exact(v) for v in (x, y)):
-            return None
-        result: Array = COMPARE[op](x, y)
-        return result
+                    if not variables(value) <= frame.vars.keys():
+                        return self._compare_rows(condition, frame)
+                    codes, computed = self.values(value, frame, self.scalars.rule)
+                    return replace(frame, vars={**frame.vars, new.name: codes}).where(computed)
+        truth = None if len(frame) <= _FEW and _calls(left, right) else self.compared(op, left, right, frame)
+        if truth is None:
+            return self._compare_rows(condition, frame)
+        mask, hard = truth
+        if hard is not None:
+            rows = np.flatnonzero(hard)
+            mask = mask & ~hard
+            mask[rows[self._compare_rows(condition, frame.take(rows).numbered()).right]] = True
+        return frame.where(mask)
 
     def _compare_rows(self, condition: Compare, frame: Frame) -> Frame:
         def compared(binding: Binding, i: int) -> Iterable[Binding]:
@@ -360,16 +321,6 @@ class Context:
                 raise
             raise RunError(f"{error.message}\n  on {self.name_events(frame, i)}", error.hint) from error
 
-    def encode(self, value: Value) -> int:
-        if isinstance(value, Duration):
-            self.durations = True
-        return self.dictionary.encode(value)
-
-    def encode_times(self, times: Times, unit: str) -> Codes:
-        """The codes of points ("t") or lengths ("d") of time in microseconds."""
-        self.durations = self.durations or unit == "d"
-        return self.dictionary.encode_times(times, unit)
-
     def matched(self, args: tuple[Expr, ...], columns: list[Array], frame: Frame) -> Frame:
         """The rows whose arguments match: constants equal, variables that stand twice agree, nested terms open up."""
         dictionary = self.dictionary
@@ -406,197 +357,43 @@ class Context:
 
         return self._by_row(frame, opened)
 
-    # Expressions
-
-    def codes(self, expr: Expr, frame: Frame) -> Array | None:
-        """The codes of an expression, where it can be computed for all rows at once."""
-        match expr:
-            case Var():
-                return frame.vars.get(expr.name)
-            case Const():
-                return np.full(len(frame), self.encode(expr.value), np.int64)
-        if isinstance(expr, Apply) and expr.function == "if":
-            return self._either(expr, frame)
-        coded = self._coded(expr, frame) if isinstance(expr, Apply) else None
-        if coded is not None:
-            return self.dictionary.encode_column(coded) if coded.dtype.kind == "b" else coded
-        given = self._vectorised(expr, frame) if isinstance(expr, Apply) else None
-        if given is not None:
-            if given.dtype.kind in "iuf" and np.isfinite(given).all():
-                return self.dictionary.encode_column(given)
-            if not self.scalars.functions[expr.function].registered:  # type: ignore[union-attr]
-                return None  # some row fails: row by row it is said which
-            try:
-                return np.array([self.encode(from_json(v)) for v in given.tolist()], np.int64)
-            except DataError:
-                return None  # row by row it is said which
-        result = self.vector(expr, frame)
-        if result is None or result[0] != "n":
-            return None
-        return self.dictionary.encode_column(np.broadcast_to(result[1], (len(frame),)).copy())
-
-    def _either(self, expr: Apply, frame: Frame) -> Array | None:
-        """The codes of an `if`, each branch computed for the rows that take it."""
-        condition, then, otherwise = expr.args
-        mask = self._truth(condition, frame)
-        if mask is None:
-            return None
-        codes = np.empty(len(frame), np.int64)
-        for rows, branch in ((np.flatnonzero(mask), then), (np.flatnonzero(~mask), otherwise)):
-            if len(rows):
-                found = self.codes(branch, frame.take(rows))
-                if found is None or (found == OPEN).any():
-                    return None
-                codes[rows] = found
-        return codes
+    # ColumnExpressions
 
     def values(self, expr: Expr, frame: Frame, rule: str) -> tuple[Array, Array]:
         """The codes of an expression, and for which rows it could be computed."""
-        ok = np.ones(len(frame), bool)
         by_row = len(frame) <= _FEW and not isinstance(expr, Var | Const)
-        codes = None if by_row else self.codes(expr, frame)
-        if codes is not None and not (isinstance(expr, Var) and (codes == OPEN).any()):
-            return codes, ok
-        times = self.vector(expr, frame) if self.scalars.clock.kind == "timestamp" and not by_row else None
-        if times is not None and times[0] != "n":
-            return self.encode_times(times[1], times[0]), ok
+        result = None if by_row else self.operand(expr, frame)
+        if result is None:
+            return self._values_of(expr, frame, np.arange(len(frame)), np.zeros(len(frame), np.int64), rule)
+        codes = self.as_codes(result).data
+        if result.hard is None:
+            return codes, np.ones(len(frame), bool)
+        return self._values_of(expr, frame, np.flatnonzero(result.hard), codes, rule)
+
+    def _values_of(self, expr: Expr, frame: Frame, rows: RowIds, codes: Codes, rule: str) -> tuple[Array, Array]:
+        """Computes an expression row by row for some rows of a frame."""
         self.scalars.rule = rule
-        result = np.zeros(len(frame), np.int64)
-        for i in range(len(frame)):
+        codes, ok = codes.copy(), np.ones(len(frame), bool)
+        for i in rows.tolist():
             binding, moments = self.binding(frame, i), named(frame, i)
             try:
                 value = self._blamed(frame, i, lambda b=binding, n=moments: self.scalars.evaluate(expr, b, n))  # type: ignore[misc]
-                result[i] = self.encode(value)
+                codes[i] = self.encode(value)
             except RowError as error:
                 self.report(rule, str(error), binding)
-                ok[i] = False
-        return result, ok
-
-    def vector(self, expr: Expr, frame: Frame) -> tuple[str, Array] | None:
-        """Numbers ("n"), times ("t") or lengths of time ("d", both in microseconds), one a row; None where that is not
-        possible or some row would fail."""
-        timely = self.scalars.clock.kind == "timestamp"
-        match expr:
-            case Var():
-                codes = frame.vars.get(expr.name)
-                numbers = None if codes is None else self.dictionary.numeric(codes)
-                if numbers is not None:
-                    return "n", numbers
-                return None if codes is None else self.dictionary.times(codes)
-            case Const():
-                value = expr.value
-                if type(value) in (int, float) and abs(value) < TIME_LIMIT:  # type: ignore[arg-type]
-                    return ("n", np.full(len(frame), value))
-                if isinstance(value, Duration | Timestamp):
-                    return ("d" if isinstance(value, Duration) else "t", np.full(len(frame), value.us))
-                return None
-            case Moment():
-                start, end = frame.labels[expr.label]
-                times = {"start": start, "end": end, "duration": end - start, "length": end - start + 1}[expr.which]
-                return (("d" if expr.which in ("duration", "length") else "t") if timely else "n", times)
-            case Apply() if expr.function in _ARITHMETIC and 1 <= len(expr.args) <= 2:
-                parts = [self.vector(a, frame) for a in expr.args]
-                if len(parts) == 1:
-                    parts = [("n", np.zeros(len(frame), np.int64)), *parts] if expr.function == "-" else [None, None]
-                return self._arithmetic(expr.function, parts[0], parts[1])
-            case Apply(function="if"):
-                chosen = self._either(expr, frame)
-                numbers = None if chosen is None else self.dictionary.numeric(chosen)
-                return None if numbers is None else ("n", numbers)
-            case Apply():
-                result = self._vectorised(expr, frame)
-                if result is None or result.dtype.kind not in "iuf" or not np.isfinite(result).all():
-                    return None
-                return ("n", result.astype(np.float64) + 0.0 if result.dtype.kind == "f" else result.astype(np.int64))
-        return None
-
-    def _coded(self, expr: Apply, frame: Frame) -> Array | None:
-        """What a function of codes gives for all rows; None where it is none, or an argument cannot be computed so."""
-        function = self.scalars.functions.get(expr.function)
-        if function is None or function.coded is None:
-            return None
-        columns = [self.codes(arg, frame) for arg in expr.args]
-        if any(column is None for column in columns):
-            return None
-        return function.coded(self.dictionary, [column for column in columns if column is not None])
-
-    def _vectorised(self, expr: Apply, frame: Frame) -> Array | None:
-        """What a user's vectorised function gives for all rows; None where it is not one, or fails: then row by row."""
-        function = self.scalars.functions.get(expr.function)
-        compute = None if function is None else function.columns
-        if compute is None or not len(frame):
-            return None
-        columns: list[Array] = []
-        for arg in expr.args:
-            numbers = self.vector(arg, frame)
-            if numbers is not None and numbers[0] == "n":
-                columns.append(numbers[1])
-                continue
-            codes = self.codes(arg, frame)
-            if codes is None or (codes == OPEN).any():
-                return None
-            column = np.empty(len(frame), object)
-            column[:] = [self.dictionary.decode(int(code)) for code in codes]
-            columns.append(column)
-        try:
-            result = np.asarray(compute(*columns))
-        except Exception:
-            return None
-        return result if result.shape == (len(frame),) else None
-
-    def _alike(self, one: tuple[str, Array] | None, other: tuple[str, Array] | None) -> tuple[Array, Array] | None:
-        """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
-        if one is None or other is None:
-            return None
-        if one[0] == other[0]:
-            return one[1], other[1]
-        tick = self.scalars.clock.tick
-        if self.scalars.clock.kind == "logical" and {one[0], other[0]} == {"n", "d"}:
-            x, y = ((a // tick if kind == "d" else a) for kind, a in (one, other))
-            if all(kind == "n" or not (a % tick).any() for kind, a in (one, other)):
-                return x, y
-        return None
-
-    def _arithmetic(
-        self, op: str, one: tuple[str, Array] | None, other: tuple[str, Array] | None
-    ) -> tuple[str, Array] | None:
-        pair = self._alike(one, other)
-        if pair is None or one is None or other is None:
-            return None
-        x, y = pair
-        kind = one[0] if one[0] == other[0] else "n"
-        if kind != "n":
-            if op != "-" or len(x) == 0:
-                return None
-            return "d", x - y
-        whole = x.dtype.kind == "i" and y.dtype.kind == "i"
-        if len(x) == 0:
-            return "n", x
-        if whole:
-            a, b = int(np.abs(x).max()), int(np.abs(y).max())
-            if (a * b if op == "*" else a + b) >= 2**62 or (op == "/" and (max(a, b) > 2**53 or not y.all())):
-                return None
-        elif op == "/" and not y.all():
-            return None
-        with np.errstate(all="ignore"):
-            result = x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y
-        if result.dtype.kind == "f":
-            if not np.isfinite(result).all():
-                return None
-            result = result + 0.0
-        return "n", result
+                ok[i], codes[i] = False, 0
+        return codes, ok
 
 
 _FEW = 2  # rows for which an expression is computed row by row: that is cheaper than columns
-_ARITHMETIC = ("+", "-", "*", "/")
-COMPARE: dict[str, Callable[[Array, Array], Array]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-    "!=": operator.ne,
-}
+
+
+def _calls(*exprs: Expr) -> bool:
+    """Whether some expression calls a function for which columns are expensive."""
+    return any(isinstance(part, Apply) and part.function not in _CHEAP for expr in exprs for part in walk(expr))
+
+
+_CHEAP = ("+", "-", "*", "/")
 
 
 def named(frame: Frame, i: int) -> dict[str, Named]:

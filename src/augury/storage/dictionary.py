@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -31,19 +31,21 @@ from augury.core.model import (
     content_seed,
     has_null,
     order_key,
-    spelling,
     value_hash,
 )
 from augury.storage.guard import too_many_bytes
 from augury.storage.kernels.floats import intern_floats, refill_floats
 from augury.storage.kernels.hashing import EMPTY, mix
 from augury.storage.unique import unique_inverse
+from augury.storage.value_hashes import hashes_of
 
-T = TypeVar("T")
 NULL, OPEN = 1, 3
 _WHOLE = 2**61
-_OTHER, _FLOAT = 0, 1
-_UNITS: dict[type, int] = {Timestamp: 1, Duration: 2}
+# The kinds of values in the dictionary. A float, a time (in microseconds) and a duration also have a number of 64 bits.
+OTHER, FLOAT, TEXT, IRI, TIME, DURATION, NOTHING = range(7)
+INTEGER = 7  # of codes that are no number of the dictionary
+_PLAIN = {str: TEXT, Iri: IRI, Timestamp: TIME, Duration: DURATION}
+_MANY = 16  # values that are worth encoding at once
 _VALUE = 170  # bytes of the entries that find a value, and that a value is found by
 
 
@@ -55,7 +57,8 @@ class Dictionary:
         self.canon = np.zeros(64, np.int64)  # the code that all equal values share
         self.nullish = np.zeros(64, np.uint8)  # null, or has null inside: equals nothing
         self.kind = np.zeros(64, np.uint8)
-        self.numbers = np.zeros(64, np.float64)  # the floats among the values
+        self.payload = np.zeros(64, np.int64)  # of floats their bits, of times and durations microseconds
+        self.numbers = self.payload.view(np.float64)
         self.values: dict[int, Value] = {}  # the others
         self._texts: dict[str, int] = {}
         self._iris: dict[str, int] = {}
@@ -68,27 +71,25 @@ class Dictionary:
         self._buckets: Array | None = None  # then, floats by their bits
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
         self._hashed = 0
-        self._times = np.zeros(
-            (2, 0), np.int64
-        )  # of which unit the values are, and how many microseconds, once asked for
-        self._timed = 0
         self.held = 0  # bytes of the values that are not floats, about
         self.most = sys.maxsize  # of these bytes; a step that would go beyond is refused
         self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
         for value in (None, None):
             self._new(value, (value, self.n))
+        self.kind[:2] = NOTHING
 
     def _room(self, more: int) -> None:
         if self.n + more > len(self.canon):
             size = 2 * (self.n + more)
-            arrays: list[Array] = [self.nullish, self.kind, self.numbers, self.canon]
+            arrays: list[Array] = [self.nullish, self.kind, self.payload, self.canon]
             larger: list[Array] = [np.zeros(size, old.dtype) for old in arrays]
             for old, new in zip(arrays, larger, strict=True):
                 new[: self.n] = old[: self.n]
             # All of them are there before one is used; the one that says how much room there is comes last.
-            self.nullish, self.kind, self.numbers, self.canon = larger
+            self.nullish, self.kind, self.payload, self.canon = larger
+            self.numbers = self.payload.view(np.float64)
 
-    def _plain(self, value: Value, places: dict[T, int], key: T) -> int:
+    def _plain(self, value: Value, places: dict[Any, int], key: Any) -> int:
         """A new string, IRI or time: it equals nothing that is written differently."""
         if self.n == len(self.canon):
             self._room(1)
@@ -96,12 +97,17 @@ class Dictionary:
         self.held += _VALUE + key.__sizeof__()
         if self.held > self.most:
             raise too_many_bytes(self.most)
-        self.values[n], self.canon[n] = value, 2 * n + 1
+        kind = _PLAIN[type(value)]
+        if kind in (TIME, DURATION):
+            self.payload[n] = key
+        elif not (key.isascii() or _is_unicode(key)):
+            kind = OTHER
+        self.values[n], self.canon[n], self.kind[n] = value, 2 * n + 1, kind
         self.n += 1
         places[key] = n  # last: a value that is found has a number of its own
         return n
 
-    def _new(self, value: Value, key: Any) -> int:
+    def _new(self, value: Value, key: object) -> int:
         self._room(1)
         n = self.n
         self.held += _VALUE + 2 * size_of(value)  # its key has how it is written
@@ -123,13 +129,13 @@ class Dictionary:
             result = self.n
             if result == len(self.canon):
                 self._room(1)
-            self.kind[result], self.canon[result], self.numbers[result] = _FLOAT, 2 * result + 1, value
+            self.kind[result], self.canon[result], self.numbers[result] = FLOAT, 2 * result + 1, value
             self.n += 1
             self._floats[value] = result
         return result
 
     def _as_float(self, lo: int, hi: int) -> None:
-        self.kind[lo:hi] = _FLOAT
+        self.kind[lo:hi] = FLOAT
         self.canon[lo:hi] = np.arange(lo, hi, dtype=np.int64) * 2 + 1
 
     def encode(self, value: Value) -> int:
@@ -145,7 +151,7 @@ class Dictionary:
                 return 2 * self._float(value) + 1  # type: ignore[arg-type]
         elif kind is str:
             result = self._texts.get(value)  # type: ignore[arg-type]
-            return 2 * (result if result is not None else self._plain(value, self._texts, value)) + 1  # type: ignore[misc]
+            return 2 * (result if result is not None else self._plain(value, self._texts, value)) + 1
         elif kind is Iri:
             text: str = value.text  # type: ignore[union-attr]
             result = self._iris.get(text)
@@ -163,12 +169,42 @@ class Dictionary:
     def decode(self, code: int) -> Value:
         if code & 1:
             n = code >> 1
-            return float(self.numbers[n]) if self.kind[n] == _FLOAT else self.values[n]
+            return float(self.numbers[n]) if self.kind[n] == FLOAT else self.values[n]
         return float(code >> 2) if code & 2 else int(code >> 2)
 
     def encode_all(self, values: Iterable[Value]) -> Codes:
+        """The codes of values; many texts, or many times, are encoded at once."""
+        listed: list[Any] = values if isinstance(values, list) else list(values)
+        kinds = set(map(type, listed)) if len(listed) > _MANY else set()
+        if len(kinds) == 1:
+            kind = _PLAIN.get(kinds.pop())
+            if kind == TEXT:
+                return self._encode_texts(listed, self._texts, TEXT)
+            if kind == IRI:
+                return self._encode_texts([iri.text for iri in listed], self._iris, IRI)
+            if kind is not None:
+                times = np.fromiter((value.us for value in listed), np.int64, len(listed))
+                return self.encode_times(times, "t" if kind == TIME else "d")
         encode = self.encode
-        return np.array([encode(v) for v in values], np.int64)
+        return np.array([encode(v) for v in listed], np.int64)
+
+    def _encode_texts(self, texts: Sequence[str], places: dict[str, int], kind: int) -> Codes:
+        """The codes of many strings or IRIs: those that are new get their numbers in one go."""
+        new = [text for text in dict.fromkeys(texts) if text not in places]
+        if new:
+            lo, hi = self.n, self.n + len(new)
+            self._room(len(new))
+            self.held += _VALUE * len(new) + sum(map(str.__sizeof__, new))
+            if self.held > self.most:
+                raise too_many_bytes(self.most)
+            self.canon[lo:hi], self.kind[lo:hi] = np.arange(lo, hi) * 2 + 1, kind
+            for number, text in enumerate(new, lo):
+                if not (text.isascii() or _is_unicode(text)):
+                    self.kind[number] = OTHER
+            self.values.update(zip(range(lo, hi), new if kind == TEXT else map(Iri, new), strict=True))
+            self.n = hi
+            places.update(zip(new, range(lo, hi), strict=True))  # last: a text that is found has a number of its own
+        return 2 * np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)) + 1
 
     def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
@@ -183,23 +219,35 @@ class Dictionary:
 
     def times(self, codes: Codes) -> tuple[str, Array] | None:
         """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
-        if not len(codes) or not (codes & 1).all() or type(self.values.get(int(codes[0]) >> 1)) not in _UNITS:
+        if not len(codes) or not (codes & 1).all():
             return None
-        lo, hi = self._timed, self.n
-        if lo < hi:
-            if hi > self._times.shape[1]:
-                larger = np.zeros((2, len(self.canon)), np.int64)
-                larger[:, :lo] = self._times[:, :lo]
-                self._times = larger
-            for n in range(lo, hi):
-                value = self.values.get(n)
-                if isinstance(value, Timestamp | Duration):
-                    self._times[:, n] = _UNITS[type(value)], value.us
-            self._timed = hi
-        units, us = self._times[:, codes >> 1]
-        if not (units == units[0]).all():
+        kinds = self.kind[codes >> 1]
+        if kinds[0] not in (TIME, DURATION) or not (kinds == kinds[0]).all():
             return None
-        return ("t" if units[0] == _UNITS[Timestamp] else "d"), us
+        return ("t" if kinds[0] == TIME else "d"), self.payload[codes >> 1]
+
+    def kinds(self, codes: Codes) -> Array:
+        """The kind of each value: INTEGER, FLOAT, TEXT, IRI, TIME, DURATION, NOTHING (null and open), or OTHER."""
+        odd = (codes & 1).astype(bool)
+        kinds: Array = np.where(codes & 2, FLOAT, INTEGER)
+        kinds[odd] = self.kind[codes[odd] >> 1]
+        return kinds
+
+    def texts(self, codes: Codes) -> Any:
+        """Codes of texts or IRIs as an array of Arrow."""
+        import pyarrow as pa
+
+        values = map(self.values.__getitem__, (codes >> 1).tolist())
+        return pa.array([value if type(value) is str else value.text for value in values], pa.large_string())  # type: ignore[union-attr]
+
+    def encode_texts(self, texts: Any) -> Codes:
+        """The codes of an array of texts of Arrow, or of text and null."""
+        if not texts.null_count:
+            return self._encode_texts(texts.to_pylist(), self._texts, TEXT)
+        codes = np.full(len(texts), NULL)
+        known = texts.is_valid().to_numpy(zero_copy_only=False)
+        codes[known] = self._encode_texts(texts.drop_null().to_pylist(), self._texts, TEXT)
+        return codes
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
@@ -241,7 +289,7 @@ class Dictionary:
         buckets, self._buckets = self._buckets, None  # where this is broken off, they are made anew
         if buckets is None or 3 * most > 2 * len(buckets):
             buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
-            known = np.flatnonzero(self.kind[: self.n] == _FLOAT)
+            known = np.flatnonzero(self.kind[: self.n] == FLOAT)
             refill_floats(known, self.numbers[known].view(np.int64), buckets)
             self._in_bulk = True
             self._floats = {}
@@ -267,7 +315,7 @@ class Dictionary:
             return (codes >> 2).astype(np.float64) if kinds.all() and exact(codes >> 2) else None
         ids = codes >> 1
         inside = odd.astype(bool)
-        if not (self.kind[ids[inside]] == _FLOAT).all():
+        if not (self.kind[ids[inside]] == FLOAT).all():
             return None
         if inside.all():
             numbers: Floats = self.numbers[ids]
@@ -289,7 +337,7 @@ class Dictionary:
 
     def is_float(self, numbers: Integers) -> Mask:
         """Which of the values of these numbers are floats that are not whole."""
-        is_float: Array = self.kind[numbers] == _FLOAT
+        is_float: Array = self.kind[numbers] == FLOAT
         return is_float
 
     def is_null(self, codes: Codes) -> Mask:
@@ -308,7 +356,7 @@ class Dictionary:
         odd = np.flatnonzero(codes & 1)
         if len(odd):
             numbers = codes[odd] >> 1
-            floats = self.kind[numbers] == _FLOAT
+            floats = self.kind[numbers] == FLOAT
             if floats.all():
                 result[odd] = mix_hashes(np.uint64(FLOAT_SEED), self.numbers[numbers].view(np.uint64))
             else:
@@ -323,7 +371,7 @@ class Dictionary:
         if len(odd):
             numbers = codes[odd] >> 1
             # Floats in the dictionary are not whole, so they have one spelling.
-            result[odd] = 0 if (self.kind[numbers] == _FLOAT).all() else self._value_hashes(1, numbers)
+            result[odd] = 0 if (self.kind[numbers] == FLOAT).all() else self._value_hashes(1, numbers)
         return result
 
     def _value_hashes(self, what: int, numbers: Integers) -> Hashes:
@@ -334,8 +382,8 @@ class Dictionary:
                 larger = np.zeros((2, len(self.canon)), np.uint64)
                 larger[:, :lo] = self._hashes[:, :lo]
                 self._hashes = larger
-            for n in (np.flatnonzero(self.kind[lo:hi] != _FLOAT) + lo).tolist():
-                self._hashes[:, n] = value_hash(self.values[n]), spelling(self.values[n])
+            new = np.flatnonzero(self.kind[lo:hi] != FLOAT) + lo
+            self._hashes[:, new] = hashes_of([self.values[n] for n in new.tolist()])
             self._hashed = hi
         hashes: Hashes = self._hashes[what, numbers]
         return hashes
@@ -343,7 +391,7 @@ class Dictionary:
     @property
     def bytes(self) -> int:
         """What it holds: texts and other values, what finds them, and the floats."""
-        arrays = (self.canon, self.nullish, self.kind, self.numbers, self._hashes)
+        arrays = (self.canon, self.nullish, self.kind, self.payload, self._hashes)
         buckets = 0 if self._buckets is None else int(self._buckets.nbytes)
         return self.held + sum(int(a.nbytes) for a in arrays) + buckets + 100 * len(self._floats)
 
@@ -365,6 +413,8 @@ class Dictionary:
                 self._remove(self._texts, value, number)
             elif type(value) is Iri:
                 self._remove(self._iris, value.text, number)
+            elif type(value) is Timestamp or type(value) is Duration:
+                self._remove(self._timestamps if type(value) is Timestamp else self._durations, value.us, number)
             else:
                 self._remove(self._ids, (type(value), value, repr(value)), number)
                 self._remove(self._equals, order_key(value), 2 * number + 1)
@@ -377,15 +427,15 @@ class Dictionary:
         self.n, self.held = n, held
 
     @staticmethod
-    def _remove(numbers: dict[Any, int], key: Any, number: int) -> None:
+    def _remove(numbers: dict[Any, int], key: object, number: int) -> None:
         if numbers.get(key) == number:
             del numbers[key]
 
     def saved(self) -> dict[str, Any]:
         """The state for a snapshot: where floats stand, these, and all other values in the order of their numbers."""
-        kinds = self.kind[: self.n]
-        others = [self.values[n] for n in np.flatnonzero(kinds != _FLOAT).tolist()]
-        return {"kind": kinds, "floats": self.numbers[: self.n][kinds == _FLOAT], "values": others}
+        kinds = (self.kind[: self.n] == FLOAT).astype(np.uint8)
+        others = [self.values[n] for n in np.flatnonzero(kinds != FLOAT).tolist()]
+        return {"kind": kinds, "floats": self.numbers[: self.n][kinds == FLOAT], "values": others}
 
     @staticmethod
     def restored(state: dict[str, Any]) -> Dictionary | None:
@@ -393,15 +443,15 @@ class Dictionary:
         kinds, floats, others = state["kind"], state["floats"], state["values"]
         if kinds.dtype != np.uint8 or floats.dtype != np.float64 or floats.ndim != 1:
             return None
-        places = np.flatnonzero(kinds != _FLOAT)
-        if kinds.ndim != 1 or int(kinds.max(initial=0)) > _FLOAT or len(kinds) - len(places) != len(floats):
+        places = np.flatnonzero(kinds != FLOAT)
+        if kinds.ndim != 1 or int(kinds.max(initial=0)) > FLOAT or len(kinds) - len(places) != len(floats):
             return None
         if len(places) != len(others) or places[:2].tolist() != [0, 1] or others[:2] != [None, None]:
             return None
         if not (np.isfinite(floats) & (floats != np.floor(floats))).all():  # the others are not in the dictionary
             return None
         numbers = np.zeros(len(kinds), np.float64)
-        numbers[kinds == _FLOAT] = floats
+        numbers[kinds == FLOAT] = floats
         values = dict(zip(places.tolist(), others, strict=True))
         result = Dictionary.of(kinds, numbers, values)
         return result if result.values.keys() == values.keys() else None  # each has a number of its own
@@ -411,14 +461,14 @@ class Dictionary:
         """A dictionary whose values have these numbers: where floats stand, these, and all other values."""
         new = Dictionary()
         new._room(len(kinds))
-        floats = np.flatnonzero(kinds == _FLOAT)
+        floats = np.flatnonzero(kinds == FLOAT)
         for n in sorted(values):
             if n > 1:
                 new.n = n
                 new.encode(values[n])
         new.n = len(kinds)
         new.numbers[floats] = numbers[floats]
-        new.kind[floats] = _FLOAT
+        new.kind[floats] = FLOAT
         new.canon[floats] = floats * 2 + 1
         new._floats = dict(zip(numbers[floats].tolist(), floats.tolist(), strict=True)) if len(floats) < 10_000 else {}
         if len(floats) >= 10_000:
@@ -438,6 +488,15 @@ class Dictionary:
         position = {int(n): k for k, n in enumerate(numbers)}
         values = {position[n]: v for n, v in self.values.items() if n in position}
         return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no halves of characters, which Arrow does not take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def size_of(value: Value) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
-from augury.core.limits import Limits, memory_left
+from augury.core.bounds import TIME_LIMIT
+from augury.core.limits import MATCHES, Limits, memory_left
 
 _LARGE = 1 << 26  # bytes that are worth a look at how much memory there is
 
@@ -27,6 +28,7 @@ class Guard:
         self.bytes = limits.bytes
         self.timed = limits.time is not None
         self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
+        self._most_matches = MATCHES if limits.matches is None else limits.matches
         self._pairs, self._until = 0, float("inf")
         self._watching = False
 
@@ -47,6 +49,19 @@ class Guard:
             raise _exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
         if self.timed:
             self.timely()
+
+    @property
+    def most_matches(self) -> int:
+        """How many partial matches a run may make in a step, where ties multiply them."""
+        return self._most_matches if self._watching else TIME_LIMIT
+
+    def too_many_matches(self) -> Exceeded:
+        return Exceeded(
+            f"makes more than {self._most_matches:,} partial matches in one step, most of them from the same first event to "
+            "the same last one",
+            "simultaneous events are alternatives, and SEQ has a match for every choice: give the run a shorter window or "
+            "SKIP, ask less of its iterations, or set a higher limit: limits={'matches': …}, --limit matches=…",
+        )
 
     def timely(self) -> None:
         if self.limits.time is not None and self._watching and monotonic() > self._until:

@@ -83,6 +83,11 @@ class MemberValues:
         return self.dictionary.numeric(self.column)
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether equal values are written alike, as strings are, but not 1 and 1.0."""
+        return self.keys is self.column or bool((self.keys == self.column).all())
+
+    @cached_property
     def order(self) -> Array:
         """Numbers in the order of the values."""
         if self.unit or self.plain is not None:

@@ -12,7 +12,6 @@ from augury.storage.guard import check_memory
 from augury.storage.kernels import tabling as k
 from augury.storage.table import NONE, capacity, grown, no_buckets
 
-_NO_TIMES = np.empty(0, np.int64)
 _NO_BUCKETS = np.empty(0, np.int32)
 
 
@@ -91,26 +90,24 @@ class Rows:
         *,
         strict: bool = True,
         lo: int = 0,
-        times: tuple[Array, Array, Array] | None = None,
     ) -> tuple[Array, Array]:
         """Pairs of a question and a row that has the fields it asks for; in the order of the questions.
 
-        `times` are those of the questions, and since and until when the rows hold. Rows before `lo` are left out.
+        Rows before `lo` are left out.
         """
         if count == 0 or self.n == 0:
             return NONE, NONE
         if not fields:
-            return self._all(count, lo, times)
+            return self._all(count, lo)
         chains = self.by(fields, strict)
         keys = np.stack(asked) if len(asked) > 1 else asked[0].reshape(1, -1)
-        at, since, until = times if times is not None else (_NO_TIMES, _NO_TIMES, _NO_TIMES)
         words, state = self.words, np.array([0, -2, 0], np.int64)
         held = self.data, chains.fields, strict, words.canon, words.nullish, chains.buckets, chains.after, self.alive
         parts: list[Array] = []
         size = count + 64
         while True:
             found = np.empty((2, size), np.int64)
-            done = k.look_up(keys, chains.places, count, *held, since, until, at, lo, state, found)
+            done = k.look_up(keys, chains.places, count, *held, lo, state, found)
             parts.append(found[:, : state[2]])
             if done:
                 break
@@ -118,15 +115,10 @@ class Rows:
         pairs = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         return pairs[0], pairs[1]
 
-    def _all(self, count: int, lo: int, times: tuple[Array, Array, Array] | None) -> tuple[Array, Array]:
+    def _all(self, count: int, lo: int) -> tuple[Array, Array]:
         rows = np.flatnonzero(self.alive[lo : self.n]) + lo
         check_memory(24 * count * len(rows))
-        asked, found = np.repeat(np.arange(count), len(rows)), np.tile(rows, count)
-        if times is not None:
-            at, since, until = times
-            valid = (since[found] <= at[asked]) & (at[asked] < until[found])
-            asked, found = asked[valid], found[valid]
-        return asked, found
+        return np.repeat(np.arange(count), len(rows)), np.tile(rows, count)
 
 
 class Chains:

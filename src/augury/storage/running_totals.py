@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from augury.core.arrays import Array, Integers, RowIds
+from augury.core.arrays import Array, Integers, Mask, RowIds, Times
 from augury.storage.kernels.ranges import (
     FIRST,
     ROOM,
@@ -19,6 +20,7 @@ from augury.storage.kernels.ranges import (
     remove_rows,
     totals_within,
 )
+from augury.storage.range_ranks import RangeRanks
 from augury.storage.table import END, START, Index, Table, grown
 from augury.storage.unique import unique_counts
 
@@ -29,17 +31,25 @@ _LEAST = 4  # the room of a new segment
 class RangeSummary:
     """What windows have inside: how many rows, the first and the last row, sums, and the rows with the greatest values.
 
-    A row is -1 where there is none. `shared` says of the first and the last row whether another one in the window has the
+    A row is -1 where there is none. `reach` has the positions from the first to behind the last row that ends inside; `whole`
+    says that all of these lie inside, so that ranks can be asked of them. `shared` says of the first and the last row whether another one in the window has the
     same times, `alike` the same of the rows with the greatest values; `cut` whether one just outside has those of the first.
     """
 
     counts: Integers
+    begin: Integers  # where its segment begins
+    reach: Array
     edges: Array
     shared: Array
     sums: Array
     best: Array
     alike: Array
     cut: Array
+
+    @property
+    def whole(self) -> Mask:
+        mask: Mask = self.counts == self.reach[1] - self.reach[0]
+        return mask
 
 
 class RunningTotals:
@@ -49,19 +59,25 @@ class RunningTotals:
     the later rows of its key; all of one call share that pass. A window costs two binary searches.
     """
 
-    def __init__(self, index: Index, sums: int, orders: int) -> None:
-        """Of each row there are values to add up, and values of which the greatest is wanted."""
-        self.index, self.sums, self.orders = index, sums, orders
-        self.touched = 0
+    def __init__(self, index: Index, sums: int, orders: int, kinds: Sequence[int] = ()) -> None:
+        """Of each row there are values to add up, values of which the greatest is wanted, and values for `RangeRanks`."""
+        self.index, self.sums, self.orders, self.kinds = index, sums, orders, kinds
+        self.ranks = RangeRanks(kinds)
+        self.looked = 0
         self.reset()
+
+    @property
+    def touched(self) -> int:
+        return self.looked + self.ranks.touched
 
     def reset(self) -> None:
         self.used, self.longest = 0, 0
-        self.spans = np.zeros((0, 3), np.int64)
+        self.ranks.reset()
+        self.spans = np.zeros((0, 4), np.int64)
         self.slots, self.ends = np.zeros(16, np.int32), np.zeros(16, np.int64)
         self.running = np.empty((self.sums, 16), np.int64)
         self.tree = np.empty((self.orders, 16), np.int32)
-        self.values = np.empty((self.sums + self.orders, 16), np.int64)
+        self.values = np.empty((self.sums + self.orders + len(self.kinds), 16), np.int64)
 
     def add(self, rows: RowIds, values: Array) -> None:
         """Takes in rows of the table, with a column of values for each."""
@@ -74,48 +90,53 @@ class RunningTotals:
         later = (end[1:] > end[:-1]) | ((end[1:] == end[:-1]) & (start[1:] >= start[:-1]))
         if not later.all():
             rows = rows[np.lexsort((start, end))]
-        group = self._groups(rows, self.index.table, self.index.fields)
+        group = self.groups(rows, self.index.table, self.index.fields)
         self._make_room(group[group >= 0])
         late = np.empty(len(rows), np.int64)
         at = data, self.spans, self.slots, self.ends, self.values, self.running, self.tree
         count = append_rows(rows, group, *at, late)
-        self.touched += len(rows) - count
+        self.looked += len(rows) - count
         if count:
             some = late[:count]
             some = some[np.argsort(group[some], kind="stable")]
-            self.touched += merge_rows(rows[some], group[some], *at)
+            self.looked += merge_rows(rows[some], group[some], *at)
 
     def remove(self, rows: RowIds) -> None:
         """Takes dead rows out."""
         table = self.index.table
-        group = self._groups(rows, table, self.index.fields)
+        group = self.groups(rows, table, self.index.fields)
         order = np.lexsort((table.data[END, rows], group))
-        self.touched += remove_rows(
+        self.looked += remove_rows(
             rows[order], group[order], table.data, table.alive, self.spans, self.slots, self.ends, self.values,
             self.running, self.tree,
         )  # fmt: skip
 
-    def within(self, rows: RowIds, table: Table, keys: Array, low: int, high: int, most: int = 0) -> RangeSummary:
-        """What lies between two fields of rows of another table, with the keys that these have; with `most`, the last so many."""
-        count, group = len(rows), self._groups(rows, table, keys)
-        counts, edges, cut = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty(count, np.uint8)
+    def within(self, group: Integers, lows: Times, highs: Times, most: int = 0) -> RangeSummary:
+        """What lies between two times, in some groups; with `most`, the last so many up to the second."""
+        count = len(group)
+        counts, reach, edges = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty((2, count), np.int64)
+        cut = np.empty(count, np.uint8)
         sums, best = np.empty((self.sums, count), np.int64), np.empty((self.orders, count), np.int64)
-        self.touched += totals_within(
-            rows, group, table.data, low, high, most, self.index.table.data, self.longest, self.spans, self.slots,
-            self.ends, self.values, self.running, self.tree, counts, edges, cut, sums, best,
+        self.looked += totals_within(
+            group, lows, highs, most, self.index.table.data, self.longest, self.spans, self.slots, self.ends, self.values,
+            self.running, self.tree, counts, reach, edges, cut, sums, best,
         )  # fmt: skip
         shared = np.stack([self._shared(edges[0], 1, edges[1]), self._shared(edges[1], -1, edges[0])])
         alike = np.zeros(best.shape, bool)
         for number, item in enumerate(best):
             alike[number] = self._shared(item, 1, edges[1]) | self._shared(item, -1, edges[0])
-        return RangeSummary(counts, self._rows(edges), shared, sums, self._rows(best), alike, cut.astype(bool))
+        if self.kinds:
+            self.ranks.enter(group, self.spans, self.slots, self.values)
+        begin = self.spans[:, FIRST][group] if len(self.spans) else group
+        rows = self._rows
+        return RangeSummary(counts, begin, reach, rows(edges), shared, sums, rows(best), alike, cut.astype(bool))
 
     def tied(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows of the key of each row that have its times, one row after the other, and how many there are."""
         table = self.index.table
         start, end = table.data[START], table.data[END]
         result = []
-        group = self._groups(rows, table, self.index.fields)
+        group = self.groups(rows, table, self.index.fields)
         for row, g in zip(rows.tolist(), group.tolist(), strict=True):
             first, last = int(self.spans[g, FIRST]), int(self.spans[g, FIRST] + self.spans[g, SIZE])
             ends = self.ends[first:last]
@@ -124,11 +145,10 @@ class RunningTotals:
             result.append(some[start[some] == start[row]])
         return np.concatenate([np.empty(0, np.int64), *result]), np.array([len(some) for some in result], np.int64)
 
-    def inside(self, rows: RowIds, table: Table, keys: Array, low: int, high: int, most: int = 0) -> Array:
+    def inside(self, group: Integers, lows: Times, highs: Times, most: int = 0) -> RowIds:
         """The rows that end in one of the windows, in any order."""
         steps = np.zeros(self.used + 1, np.int64)
-        group = self._groups(rows, table, keys)
-        mark_within(rows, group, table.data, low, high, most, self.spans, self.ends, steps)
+        mark_within(group, lows, highs, most, self.spans, self.ends, steps)
         return self.slots[: self.used][np.cumsum(steps[:-1]) > 0].astype(np.int64)
 
     def _rows(self, positions: Array) -> Array:
@@ -143,7 +163,8 @@ class RunningTotals:
         differ: Array = same & (here != there)
         return differ
 
-    def _groups(self, rows: RowIds, table: Table, keys: Array) -> Array:
+    def groups(self, rows: RowIds, table: Table, keys: Array) -> Array:
+        """The group of each row of a table with these keys; -1 where there is none."""
         index, found = self.index, np.empty(len(rows), np.int64)
         index.extend()
         if index.count == 0:
@@ -155,7 +176,7 @@ class RunningTotals:
             dictionary.nullish, found,
         )  # fmt: skip
         if index.count > len(self.spans):
-            larger = np.zeros((2 * index.count, 3), np.int64)
+            larger = np.zeros((2 * index.count, 4), np.int64)
             larger[: len(self.spans)] = self.spans
             self.spans = larger
         return found

@@ -6,7 +6,7 @@ the table is compacted. All state of a circuit is in its tables; indexes and lin
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class Table:
         self.alive = np.zeros(16, np.uint8)
         self.n = 0
         self.dead = 0
+        self.dropped = 0  # by compactions
         self.latest = NONE  # the greatest end of each full block of rows
         self.indexes: dict[tuple[tuple[int, ...], int], Index] = {}
         self.readers: list[tuple[TableObserver, int]] = []
@@ -81,6 +82,11 @@ class Table:
     @property
     def live(self) -> int:
         return self.n - self.dead
+
+    @property
+    def written(self) -> int:
+        """How many rows have come, those that were dropped since among them."""
+        return self.n + self.dropped
 
     @property
     def bytes(self) -> int:
@@ -243,6 +249,7 @@ class Table:
         self.latest = NONE
         self.data = np.ascontiguousarray(self.data[:, rows])
         self.alive = self.alive[rows].copy()
+        self.dropped += self.n - len(rows)
         self.n, self.dead = len(rows), int((self.alive == 0).sum())
         self.stood = self.alive.copy() if self.dead else _ALL_STOOD
         self.killed = []
@@ -421,7 +428,7 @@ def capacity(count: int) -> int:
     return max(16, count * 2)
 
 
-def grown(array: Array, size: int, used: int, fill: Any = None) -> Array:
+def grown(array: Array, size: int, used: int, fill: object = None) -> Array:
     """A larger array that begins alike; what comes after is `fill`, or whatever it is."""
     larger = np.empty((*array.shape[:-1], size), array.dtype)
     larger[..., :used] = array[..., :used]

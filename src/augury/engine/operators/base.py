@@ -19,7 +19,7 @@ from augury.storage.table import END, LEFT, NONE, RIGHT, Links, Table
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
-    from augury.engine.runtime import Runtime
+    from augury.engine.runtime import FactKey, Runtime
 
 Part = tuple[Table, int]  # an event that an occurrence is made of: a row of the table of its type
 Source = tuple[Table, Array, Array | None]  # rows of a table; and where a row is made of several, whose each one is
@@ -49,6 +49,7 @@ class Operator(ABC):
 
     is_input = False  # whether its rows are events that came from outside
     holds_events = False  # whether its rows are events, which are asked no further what they were made of
+    alone = False  # whether each row is an occurrence of its own, made of no events
     stays = False  # whether its rows stay as long as what was derived of them: less than to write down their inputs
     carries: tuple[str, ...] = ()  # attributes that a step replaces and that neither its table nor `rebuild` says
     altered: tuple[str, ...] = ()  # attributes that a compaction changes in place
@@ -60,7 +61,9 @@ class Operator(ABC):
         self.seen = [0] * len(self.inputs)
         self.lost: list[list[Array]] = [[] for _ in self.inputs]
         self.scheduled = False
-        self.revised: list[tuple[Array, Array]] = []  # over which times facts that it asks for have changed
+        # Over which times facts that it asks for have changed, and which facts, if that is known.
+        self.revised: list[tuple[Array, Array, Sequence[FactKey] | None]] = []
+        self.seconds = 0.0  # how long its steps took
         self.touched = 0  # how many rows it has looked at, so that tests can see what a step costs
         self.order = runtime.add(self)
         for port, view in enumerate(self.inputs):
@@ -86,27 +89,36 @@ class Operator(ABC):
         if not self.scheduled:
             self.runtime.schedule(self)
 
-    def revise(self, lo: Array, hi: Array) -> None:
-        """Facts that it asks for have changed, each from `lo` up to, not including, `hi`."""
-        self.revised.append((lo, hi))
+    def revise(self, lo: Array, hi: Array, keys: Sequence[FactKey] | None) -> None:
+        """Facts that it asks for have changed, each from `lo` up to, not including, `hi`; for some keys, if that is known."""
+        self.revised.append((lo, hi, keys))
         self.wake()
 
     def stale(self, port: int) -> Array:
         """The rows of an input that it has taken in, that stand, and for which facts have changed."""
         spans, self.revised = self.revised, []
+        spans = [span for span in spans if len(span[0])]
         if not spans or not self.seen[port]:
             return NONE
-        lo, hi = (np.concatenate(ends) for ends in zip(*spans, strict=True))
-        order = np.argsort(lo)
-        lo, hi = lo[order], np.maximum.accumulate(hi[order])
         table, fields = self.inputs[port].table, self.asked_fields
+        first, last = min(int(lo.min()) for lo, _, _ in spans), max(int(hi.max()) for _, hi, _ in spans)
         # No row sees facts later than it ends.
-        rows = table.ending(int(lo[0]), int(hi[-1]) if fields == (END,) else 2 * TIME_LIMIT)
+        rows = table.ending(first, last if fields == (END,) else 2 * TIME_LIMIT)
         rows = rows[rows < self.seen[port]]
         changed = np.zeros(len(rows), bool)
-        for times in table.data[np.array(fields, np.int64)][:, rows]:
-            changed |= (times >= lo[0]) & (times < hi[np.searchsorted(lo, times, side="right") - 1])
+        for lo, hi, keys in spans if len(rows) else ():
+            order = np.argsort(lo)
+            lo, hi, concerned = lo[order], np.maximum.accumulate(hi[order]), np.zeros(len(rows), bool)
+            for times in table.data[np.array(fields, np.int64)][:, rows]:
+                concerned |= (times >= lo[0]) & (times < hi[np.searchsorted(lo, times, side="right") - 1])
+            if keys is not None:
+                concerned[concerned] = self.asks_for(rows[concerned], keys)
+            changed |= concerned
         return rows[changed]
+
+    def asks_for(self, rows: RowIds, keys: Sequence[FactKey]) -> Array:
+        """Which rows may ask for facts of some keys."""
+        return np.ones(len(rows), bool)
 
     @property
     def asked_fields(self) -> tuple[int, ...]:
@@ -265,7 +277,7 @@ class Operator(ABC):
         """What of its state is not in its table, as plain things; operators are named by their numbers."""
         return None
 
-    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
+    def fill(self, state: object, operators: Sequence[Operator]) -> None:
         """Takes in what `state` gave, which may come from anywhere."""
         require(state is None, "state where there is none")
 

@@ -14,9 +14,9 @@ from augury.core.arrays import Array, Flags, Integers, RowIds
 from augury.core.bounds import TIME_LIMIT
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
-from augury.engine.operators.group_totals import Totals
-from augury.engine.operators.held import Held
+from augury.engine.operators.group_totals import Totals, asked_of, with_held_times
 from augury.engine.operators.members import occurrences
+from augury.engine.operators.window_contents import WindowContents
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
 from augury.planner.specs import CollectSpec
@@ -39,10 +39,10 @@ class CollectOperator(Windowed):
     """For each row, and each value of what makes groups, the row with the group's variables and totals.
 
     A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
-    used later; what was collected is `held`. With `or none` a row that collects nothing has a group, too.
+    used later; their members are its `contents`. With `or none` a row that collects nothing has a group, too.
     """
 
-    altered = ("held",)
+    altered = ("contents",)
 
     def __init__(self, runtime: Runtime, spec: CollectSpec) -> None:
         super().__init__(runtime, spec)
@@ -55,9 +55,9 @@ class CollectOperator(Windowed):
         self.own = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
         self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
-        self.held = Held()
+        self.contents = WindowContents()
         self.several, self.copies = several, spec.rows_of_one == "copies"
-        self.several_collected = spec.several_collected
+        self.several_collected, self.whole = spec.several_collected, spec.whole
         self.longest = self.least_length = 0 if collect.window is not None else TIME_LIMIT  # of the windows so far
         self.everyone = np.ones(16, np.uint8)
         self.same: dict[OrderKey, dict[int, None]] = {}  # rows made of the same events, where there may be several
@@ -107,6 +107,11 @@ class CollectOperator(Windowed):
         portion = len(found) if self.several else _PORTION
         for first in range(0, len(found), max(portion, 1)):
             self.compute(found[first : first + portion], before)
+            self.runtime.tables.guard.timely()
+
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        return asked_of(self.inputs[1])
 
     def follow(self, lost: Array, gained: Array) -> None:
         """Occurrences have gone and come, before any row is computed."""
@@ -220,7 +225,12 @@ class CollectOperator(Windowed):
     def selected(self, pairs: Array) -> Frame:
         """Of pairs those that are collected; of each the row on the left and the occurrence on the right."""
         frame, mask = self.paired(pairs[0], pairs[1], self.needed | self.totals.labels)
-        if self.collect.label is not None:
+        if self.whole:
+            mine, its = self.inputs
+            low, high = (mine.table.data[f, pairs[0]] for f in mine.labels[self.window])
+            mask &= (frame.start == low) & (frame.end == high)
+            with_held_times(frame, its, pairs[1], self.collect.label)
+        elif self.collect.label is not None:
             frame.labels[self.collect.label] = (frame.start, frame.end)
         frame = frame.where(mask)
         self.runtime.context.name_events = None
@@ -341,7 +351,7 @@ class CollectOperator(Windowed):
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
-            had, sizes = self.held.of(standing)
+            had, sizes = self.contents.of(standing)
             before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
             of_old = np.flatnonzero(is_in(given[LEFT], old))
             every = _contents(given, fields, counts, members)
@@ -355,12 +365,12 @@ class CollectOperator(Windowed):
                 members = members[np.repeat(new, counts)]
                 given, counts = given[:, new], counts[new]
             if listed:
-                self.held.add(out.n, counts, members)
+                self.contents.add(out.n, counts, members)
             out.append(given)
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.held.cut(self.out.table.n)
+        self.contents.cut(self.out.table.n)
         self.same, table = {}, self.inputs[0].table
         low, high = (table.data[f, : table.n] for f in self.inputs[0].labels[self.window])
         self.longest = max(self.least_length, int((high - low).max()) if table.n else 0)
@@ -373,7 +383,7 @@ class CollectOperator(Windowed):
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
         """What rows of the output have collected, one row after the other, and how much each has."""
-        return self.held.of(rows)
+        return self.contents.of(rows)
 
     def sources(self, rows: RowIds) -> Ways:
         ((some, given),) = super().sources(rows)
@@ -390,22 +400,22 @@ class CollectOperator(Windowed):
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)
-        keep[id(self.inputs[1].table)][self.held.of(np.flatnonzero(keep[id(self.out.table)]))[0]] = True
+        keep[id(self.inputs[1].table)][self.contents.of(np.flatnonzero(keep[id(self.out.table)]))[0]] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
-        self.held.moved(places[id(self.out.table)], places[id(self.inputs[1].table)])
+        self.contents.moved(places[id(self.out.table)], places[id(self.inputs[1].table)])
 
     def state(self, number: Mapping[int, int]) -> Any:
-        return self.held.state(self.out.table.n)
+        return self.contents.state(self.out.table.n)
 
-    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        self.held.restore(state, self.out.table.n, self.inputs[1].table.n)
+    def fill(self, state: object, operators: Sequence[Operator]) -> None:
+        self.contents.restore(state, self.out.table.n, self.inputs[1].table.n)
 
     def check(self) -> None:
         super().check()
         alive = self.out.table.standing()
-        require(bool(self.held.knows(alive).all()), "a row that has not collected anything")
+        require(bool(self.contents.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:
         found = dict.fromkeys(self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))

@@ -323,6 +323,8 @@ class Derive(Operator):
     Its table says which row (left) derives which event (right).
     """
 
+    spec: DeriveSpec
+
     def __init__(self, runtime: Runtime, spec: DeriveSpec) -> None:
         super().__init__(runtime, spec)
         self.events = runtime.operator(spec.events, Derived)

@@ -6,14 +6,15 @@ Groups that columns cannot decide are *unsure*: they are computed one by one, as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from augury.algebra.aggregates import StateForm, aggregate_of
+from augury.algebra.aggregates import StateForm, aggregate_of, arguments, percentage
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Build, Const, Expr, is_pair
+from augury.algebra.terms import Aggregate, Const, Expr
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import Value
@@ -27,7 +28,7 @@ from augury.storage.member_values import MemberValues
 from augury.storage.unique import unique_inverse
 
 Codes = tuple[Array, Array | None]  # a code for each group, and which groups are unsure; None where none is
-Listed = Callable[[MemberValues, Slices, Expr | None], "Codes | None"]
+Listed = Callable[[MemberValues, Slices, Aggregate], "Codes | None"]
 
 
 def group_aggregates(
@@ -41,11 +42,9 @@ def group_aggregates(
         return unsure
     if not part.args:
         return context.dictionary.encode_column(groups.counts), None
-    arg, more = part.args[0], None
-    if isinstance(arg, Build) and is_pair(arg):
-        arg, more = arg.args
+    arg, more = arguments(part)
     values = columns.get(arg)
-    by = values if more is None or function.form is None else columns.get(more)
+    by = values if function.form is None else columns.get(more)
     if values is None or by is None:
         return unsure
     keeps_null = function.keeps_null or part.function == "nth"
@@ -60,7 +59,7 @@ def group_aggregates(
         values, groups = values.take(np.flatnonzero(keep)), groups.where(keep)
         by = values
     if compute is not None:
-        return compute(values, groups, more) or unsure
+        return compute(values, groups, part) or unsure
     assert function.form is not None
     if values.unit and not function.form.durations:
         return unsure
@@ -149,7 +148,8 @@ def _picked(pick: str, by: MemberValues, groups: Slices) -> tuple[Array, Array]:
 # Aggregates that need all members
 
 
-def _nth(values: MemberValues, groups: Slices, more: Expr | None) -> Codes | None:
+def _nth(values: MemberValues, groups: Slices, part: Aggregate) -> Codes | None:
+    more = arguments(part)[1]
     if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
         return None
     codes = np.full(len(groups), NULL, np.int64)
@@ -158,7 +158,7 @@ def _nth(values: MemberValues, groups: Slices, more: Expr | None) -> Codes | Non
     return codes, None
 
 
-def _mode(values: MemberValues, groups: Slices, more: Expr | None) -> Codes:
+def _mode(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
     """The most frequent value of each group; of several, the least."""
     codes = np.full(len(groups), NULL, np.int64)
     if not len(values):
@@ -175,18 +175,11 @@ def _mode(values: MemberValues, groups: Slices, more: Expr | None) -> Codes:
     return codes, None
 
 
-def _median(values: MemberValues, groups: Slices, more: Expr | None) -> Codes:
-    return _between(values, groups, Fraction(50))
-
-
-def _percentile(values: MemberValues, groups: Slices, more: Expr | None) -> Codes | None:
-    if isinstance(more, Const) and type(more.value) in (int, float) and 0 <= more.value <= 100:  # type: ignore[operator]
-        return _between(values, groups, Fraction(more.value))  # type: ignore[arg-type]
-    return None
-
-
-def _between(values: MemberValues, groups: Slices, percent: Fraction) -> Codes:
-    """The value at a percentage of each group, between its two neighbours in proportion."""
+def _between(values: MemberValues, groups: Slices, part: Aggregate) -> Codes | None:
+    """The value at a percentage of each group."""
+    percent = percentage(part)
+    if percent is None:
+        return None
     codes, unsure, some = np.full(len(groups), NULL, np.int64), np.zeros(len(groups), bool), groups.some
     if not len(some):
         return codes, unsure
@@ -194,26 +187,41 @@ def _between(values: MemberValues, groups: Slices, percent: Fraction) -> Codes:
     starts, counts = groups.starts[some], groups.counts[some]
     x = x.copy()
     sort_groups(x, starts, counts)
-    timed = bool(values.unit)
-    unsure[some] = np.logical_or.reduceat(hard, starts)
-    if percent == 50:
-        twice = x[starts + (counts - 1) // 2] + x[starts + counts // 2]
-        codes[some] = values.encode(_halves(twice) if timed else twice / 2 + 0.0)
-        return codes, unsure
-    sizes, which = unique_inverse(counts)
-    ranks = [percent / 100 * (size - 1) for size in sizes.tolist()]
-    shares = [rank - int(rank) for rank in ranks]
-    if any(share.denominator >= 2**62 for share in shares):
-        unsure[some] = True
-        return codes, unsure
-    low = starts + np.array([int(rank) for rank in ranks])[which]
-    high = np.minimum(low + 1, starts + counts - 1)
-    parts = (np.array([getattr(s, name) for s in shares])[which] for name in ("numerator", "denominator"))
-    inputs = [exact_values(x[low]), exact_values(x[high]), *(ExactSums(p[None]) for p in parts)]
-    found, fits = (as_integers if timed else as_floats)(_interpolated, inputs)
-    unsure[some] |= ~fits
+    place = Percentile.of(counts, percent)
+    found, fits = place.between(x[starts + place.low], x[starts + place.high], bool(values.unit))
     codes[some] = values.encode(found)
+    unsure[some] = np.logical_or.reduceat(hard, starts) | ~fits
     return codes, unsure
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """Where a percentage lies among so many sorted values: between two of them, so much behind the first."""
+
+    low: Array
+    high: Array
+    shares: list[Fraction] | None  # by the number of values; None where it is the middle
+    which: Array
+
+    @staticmethod
+    def of(counts: Array, percent: Fraction) -> Percentile:
+        if percent == 50:
+            return Percentile((counts - 1) // 2, counts // 2, None, counts)
+        sizes, which = unique_inverse(counts)
+        ranks = [percent / 100 * (size - 1) for size in sizes.tolist()]
+        low = np.array([int(rank) for rank in ranks], np.int64)[which]
+        return Percentile(low, np.minimum(low + 1, counts - 1), [rank - int(rank) for rank in ranks], which)
+
+    def between(self, low: Array, high: Array, timed: bool) -> tuple[Array, Array]:
+        """The numbers there, in proportion, rounded once, and which of them there are; `timed` ones are integers."""
+        if self.shares is None:
+            twice = low + high
+            return (_halves(twice) if timed else twice / 2 + 0.0), np.ones(len(low), bool)
+        if any(share.denominator >= 2**62 for share in self.shares):
+            return np.zeros(len(low), low.dtype), np.zeros(len(low), bool)
+        parts = (np.array([getattr(s, name) for s in self.shares])[self.which] for name in ("numerator", "denominator"))
+        inputs = [exact_values(low), exact_values(high), *(ExactSums(p[None]) for p in parts)]
+        return (as_integers if timed else as_floats)(_interpolated, inputs)
 
 
 def _halves(twice: Array) -> Array:
@@ -227,4 +235,4 @@ def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> Any:
     return low + (high - low) * numerator / denominator
 
 
-LISTED: dict[str, Listed] = {"nth": _nth, "mode": _mode, "median": _median, "percentile": _percentile}
+LISTED: dict[str, Listed] = {"nth": _nth, "mode": _mode, "median": _between, "percentile": _between}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury.algebra.aggregates import accumulates
-from augury.algebra.nodes import Collect, Holds, condition_labels
-from augury.algebra.terms import Build, Expr, is_pair, labels, variables
+from augury.algebra.nodes import SEEN, Collect, condition_labels
+from augury.algebra.terms import Aggregate, Build, Expr, is_pair, labels, variables
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.group_aggregates import code_of, group_aggregates
 from augury.engine.operators.members import each_once, in_order_of_events, occurrences
@@ -37,6 +37,11 @@ class Totals:
         # What is collected is put in the order of events only where that can be seen.
         functions = circuit.context.scalars.aggregates
         self.order_free = all(functions[total.aggregate.function].order_free for total in collect.totals)
+        # Arguments that are just counted or compared: no value of theirs fails.
+        self.compared = set.difference(*(
+            {arg for total in collect.totals for arg in total.aggregate.args if self._compares(total.aggregate) == some}
+            for some in (True, False)
+        ))  # fmt: skip
         self._given: tuple[Frame | None, Given] = (None, {})  # of the frame that is looked at
 
     def grouped(self, frame: Frame, keys: list[Array], same: Array, several: bool) -> tuple[Frame, Slices, Array]:
@@ -55,12 +60,20 @@ class Totals:
         """The order of events in each group; None where members stand in it."""
         return in_order_of_events(self.circuit, table, rows, frame, groups.owner, self.seen)
 
+    def _compares(self, part: Aggregate) -> bool:
+        form = self.circuit.context.scalars.aggregates[part.function].form
+        return form is not None and form.result is None and not form.adds
+
     def in_any_order(self, frame: Frame, groups: Slices) -> bool:
-        """Whether the order of members cannot be seen: not in the totals, nor in how equal values are written."""
+        """Whether the order of members cannot be seen: not in the totals, nor in how equal values are written.
+
+        Of values that are no numbers a sum reports the first, so they are put in order, too.
+        """
         if not self.order_free:
             return False
-        if any(values is None or values.plain is None for values in self.given(frame).values()):
-            return False
+        for expr, values in self.given(frame).items():
+            if values is None or (values.plain is None and not (expr in self.compared and values.alike)):
+                return False
         columns = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
         return all(bool((column == column[groups.starts][groups.owner]).all()) for column in columns)
 
@@ -123,6 +136,20 @@ class Totals:
         return found
 
 
+def with_held_times(frame: Frame, view: View, rows: RowIds, label: str | None) -> None:
+    """Rows that stand for what a window has of intervals: the times of these are those of their label."""
+    for name, ends in view.labels.items():
+        start, end = (view.table.data[at, rows] for at in ends)
+        frame.labels[name] = start, end
+        if name == label:
+            frame.start, frame.end = start, end
+
+
+def asked_of(view: View) -> tuple[int, ...]:
+    """The fields that have the times at which facts are seen for what is collected."""
+    return (view.labels[SEEN][1] if SEEN in view.labels else END,)
+
+
 class RowGroups:
     """Groups of rows: the window of each, its values, and where its members begin among all, if they are listed."""
 
@@ -134,7 +161,7 @@ class RowGroups:
     def __len__(self) -> int:
         return len(self.window)
 
-    def held(self, i: int) -> Array:
+    def members_of(self, i: int) -> Array:
         assert self.offsets is not None
         return self.members[self.offsets[i] : self.offsets[i + 1]]
 
@@ -145,7 +172,7 @@ class WindowTotals(Totals):
     def __init__(self, circuit: Runtime, view: View, collect: Collect, rule: str, several: bool) -> None:
         super().__init__(circuit, collect, rule)
         self.view, self.window = view, collect.window or ""
-        self.several = several or any(isinstance(c, Holds) for c in collect.where)
+        self.several = several
         own = [(a, labels(*a.args) | variables(*a.args)) for a in (total.aggregate for total in collect.totals)]
         scalars = circuit.context.scalars
         self.simple = not self.several and all(
@@ -199,4 +226,7 @@ class WindowTotals(Totals):
         if self.collect.label in self.labels:
             named[self.collect.label] = (start, end)
         vars = {v: data[f, rows] for v, f in view.vars.items()}
-        return Frame(start, end, rows, places, data[RANK, rows], vars, named)
+        frame = Frame(start, end, rows, places, data[RANK, rows], vars, named)
+        if self.collect.label in view.labels:
+            with_held_times(frame, view, rows, self.collect.label)
+        return frame

@@ -2,74 +2,71 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from augury.algebra.nodes import ANY_VALUE
-from augury.core.arrays import Array, RowIds
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.model import order_key
 from augury.engine.operators.learn import Learn
 from augury.knowledge.fact_table import ALWAYS
 from augury.knowledge.timeline import Statement
 from augury.planner.specs import LatestSpec
-from augury.storage.kernels import entries as k
+from augury.storage.kernels import entries
+from augury.storage.kernels import latest_rows as k
+from augury.storage.rows import Distinct
+from augury.storage.segments import Segments
 from augury.storage.table import END, START
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
-Codes = tuple[int, ...]
-FactChange = tuple[Codes, int, bool, bool]  # a fact, when, whether it ends, and whether that is said or taken back
-
-
-@dataclass(slots=True)
-class KeyLine:
-    """What is said of the facts of one key.
-
-    An *ender* is a time at which facts end: an event makes another fact, or `fact not p(K, _)` ends whatever holds. It ends
-    what was asserted since the last ender that ended everything; so a change looks no further than to the next such ender.
-    """
-
-    making: dict[int, list[tuple[int, int, Codes]]] = field(default_factory=dict)  # start, row, fact; by end
-    ending: dict[int, list[Codes]] = field(default_factory=dict)  # patterns, by end
-    enders: list[int] = field(default_factory=list)  # in order
-    won: dict[int, Codes] = field(default_factory=dict)  # the fact that is made at a time
-    ended: dict[int, set[Codes]] = field(default_factory=dict)  # the facts that end at a time
-    said: list[tuple[int, Codes]] = field(default_factory=list)  # asserted from outside, in order
+_FIELDS, _ORDER = 6, 4  # of an entry, and how many of them order entries
+_NO_ENTRIES = np.empty(0, np.int64), np.empty((_FIELDS, 0), np.int64)
+Entries = tuple[Array, Array]  # groups, and entries as columns
 
 
 class LearnLatest(Learn):
     """Each event asserts its fact and ends the others of its key: of several at one time, the last in the order of events.
 
-    All state follows from the tables and from the facts, which `rebuild` reads. A prune keeps the last settled event of
-    each key: what comes next ends its fact.
+    An event makes a fact, and ends what was asserted since the last time at which all facts of its key ended; `fact not
+    p(K, _)` ends what matches. So a change looks no further than to the next time at which all end: what follows from the
+    entries of a key over these times is taken back, and what follows after the change is learned.
+
+    All state follows from the tables and from the facts, which `rebuild` reads. A prune keeps the last settled event that
+    ended all of its key: what comes next ends its fact.
     """
 
     kind = "latest facts"
 
     def __init__(self, runtime: Runtime, spec: LatestSpec) -> None:
         self.key = spec.key_arguments
-        self.lines: dict[Codes, KeyLine] = {}
-        self.changed: dict[Codes, set[int]] = {}  # times at which something is new, by key
         super().__init__(runtime, spec)
+        self._clear()
+
+    def _clear(self) -> None:
+        dictionary = self.runtime.tables.dictionary
+        self.entries = Segments(len(self.key), _FIELDS, _ORDER, dictionary)  # of each key
+        self.facts = Distinct(self.predicate[1], dictionary)  # what entries name, facts and patterns
+        self.anything = dictionary.encode(ANY_VALUE)
+        self.said_of: list[tuple[list[Array], Times]] = []  # asserted from outside since the last step
         self._read_said()
 
     def step(self) -> None:
-        changes: list[FactChange] = []
-        for port, ends in enumerate(self.ends):
-            for rows, come in ((self.losses(port), False), (self.gains(port), True)):
-                if len(rows):
-                    changes += self._take_end(port, rows, come) if ends else self._take(port, rows, come)
-        changed, self.changed = self.changed, {}
-        for key, times in changed.items():
-            changes += self._revised(self.lines[key], times)
-        if changes:
-            self._learn(changes)
+        direct: list[tuple[list[Array], Times, bool]] = []  # events that end one fact
+        gone, come = (
+            [self._take(port, rows, stands, direct) for port, rows in enumerate(changed) if len(rows)]
+            for stands, changed in (
+                (False, [self.losses(port) for port in range(len(self.ends))]),
+                (True, [self.gains(port) for port in range(len(self.ends))]),
+            )
+        )
+        come += [self._said(columns, times) for columns, times in self.said_of]
+        self.said_of = []
+        self._learn([*self._revised(_joined(gone), _joined(come)), *self._direct(direct)])
 
     def said(self, statements: Iterable[Statement]) -> None:
         """Facts were asserted from outside: the next event of their key ends them, too."""
@@ -77,181 +74,116 @@ class LearnLatest(Learn):
         for one in statements:
             fact = one.fact
             if not one.retract and (fact.name, len(fact.args)) == self.predicate:
-                codes = tuple(encode(fact.args).tolist())
-                self._say(codes, ALWAYS if fact.since is None else fact.since)
+                time = ALWAYS if fact.since is None else fact.since
+                self.said_of.append((list(encode(fact.args).reshape(-1, 1)), np.array([time], np.int64)))
                 self.wake()
 
     # What has come and gone
 
-    def _facts(self, port: int, rows: RowIds) -> Iterator[tuple[int, int, int, Codes]]:
-        """The start, the end, the row and the fact of each event."""
+    def _take(self, port: int, rows: RowIds, come: bool, direct: list[tuple[list[Array], Times, bool]]) -> Entries:
+        """Events as entries, but for those that end one fact, whatever else is said of its key."""
         table = self.inputs[port].table
-        starts, times = table.data[START, rows].tolist(), table.data[END, rows].tolist()
-        fields = np.array(table.codes, np.int64)[:, None]
-        facts = map(tuple, table.data[fields, rows].T.tolist()) if table.codes else [()] * len(rows)
-        return zip(starts, times, rows.tolist(), facts, strict=True)
-
-    def _take(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
-        for start, time, row, fact in self._facts(port, rows):
-            key = self._key(fact)
-            line = self.lines.get(key) or self.lines.setdefault(key, KeyLine())
-            if come:
-                line.making.setdefault(time, []).append((start, row, fact))
-            else:
-                line.making[time].remove((start, row, fact))
-            self.changed.setdefault(key, set()).add(time)
+        columns, times = [table.data[field, rows] for field in table.codes], table.data[END, rows]
         self.touched += len(rows)
-        return []
+        kind = np.full(len(rows), k.MADE)
+        if self.ends[port]:
+            open = [column == self.anything for column in columns]
+            some = np.logical_or.reduce(open) if open else np.zeros(len(rows), bool)
+            if not some.all():
+                direct.append(([column[~some] for column in columns], times[~some], come))
+                columns, rows, times = [column[some] for column in columns], rows[some], times[some]
+                open = [column[some] for column in open]
+            values = [i for i in range(self.predicate[1]) if i not in self.key]
+            kind = np.where(np.logical_and.reduce([open[i] for i in values]), k.END_ALL, k.END_SOME)
+        return self._entries(columns, times, kind, table.data[START, rows], rows * len(self.ends) + port)
 
-    def _take_end(self, port: int, rows: RowIds, come: bool) -> list[FactChange]:
-        """Events that end facts: at once where they name one, and else with what holds for the key."""
-        anything, found = self.runtime.tables.dictionary.encode(ANY_VALUE), list[FactChange]()
-        for _, time, _, fact in self._facts(port, rows):
-            if anything not in fact:
-                found.append((fact, time, True, come))
-                continue
-            patterns = self._line(fact).ending.setdefault(time, [])
-            if come:
-                patterns.append(fact)
-            else:
-                patterns.remove(fact)
-            self.changed.setdefault(self._key(fact), set()).add(time)
-        self.touched += len(rows)
-        return found
+    def _said(self, columns: list[Array], times: Times) -> Entries:
+        same = np.zeros(len(times), np.int64)
+        return self._entries(columns, times, same + k.SAID, same, same)
 
-    def _key(self, fact: Codes) -> Codes:
-        return tuple([self._canonical(fact[i]) for i in self.key])
-
-    def _canonical(self, code: int) -> int:
-        """One code for equal values."""
-        return int(self.runtime.tables.dictionary.canon[code >> 1]) if code & 1 else code & -3
-
-    def _line(self, fact: Codes) -> KeyLine:
-        key = self._key(fact)
-        line = self.lines.get(key)
-        if line is None:
-            line = self.lines[key] = KeyLine()
-        return line
-
-    def _say(self, fact: Codes, time: int) -> None:
-        insort(self._line(fact).said, (time, fact))
-        self.changed.setdefault(self._key(fact), set()).add(time)
+    def _entries(self, columns: list[Array], times: Times, kind: Array, start: Array, rows: Array) -> Entries:
+        groups = self.entries.number([columns[i] for i in self.key], len(times))
+        facts = self.facts.admit(columns, len(times))
+        return groups, np.stack([times, kind, start, rows, facts, np.zeros(len(times), np.int64)])
 
     # What follows
 
-    def _revised(self, line: KeyLine, times: set[int]) -> Iterator[FactChange]:
-        """The changes of facts that follow from changes at some times."""
-        for time in times:
-            before, now = line.won.get(time), self._winner(line.making.get(time))
-            if before != now:
-                if before is not None:
-                    yield before, time, False, False
-                    del line.won[time]
-                if now is not None:
-                    yield now, time, False, True
-                    line.won[time] = now
-            _stand(line, time)
-        for time in sorted({other for changed in times for other in self._affected(line, changed)}):
-            before_ended, now_ended = line.ended.get(time, set()), self._ends_at(line, time)
-            yield from ((fact, time, True, False) for fact in before_ended - now_ended)
-            yield from ((fact, time, True, True) for fact in now_ended - before_ended)
-            if now_ended:
-                line.ended[time] = now_ended
-            else:
-                line.ended.pop(time, None)
+    def _revised(self, gone: Entries, come: Entries) -> list[tuple[list[Array], Times, Array, bool]]:
+        """Takes entries in; the facts that no longer follow, and those that follow now."""
+        changed = self.entries.grouped(np.concatenate([gone[0], come[0]]), np.hstack([gone[1][:1], come[1][:1]]))
+        groups, times = np.repeat(changed.groups, np.diff(changed.begins)), changed.rows[0]
+        new = np.ones(len(groups), bool)
+        new[1:] = (groups[1:] != groups[:-1]) | (times[1:] != times[:-1])
+        groups, times = groups[new], times[new]
+        before = self._consequences(groups, times, False)
+        if len(gone[0]):
+            self.touched += self.entries.remove(self.entries.grouped(*gone))
+        if len(come[0]):
+            self.touched += self.entries.enter(self.entries.grouped(*come))[0]
+        self._choose(groups, times)
+        return [*before, *self._consequences(groups, times, True)]
 
-    def _winner(self, events: list[tuple[int, int, Codes]] | None) -> Codes | None:
-        """Of the events that end at one time, the fact of the last in the order of start and arguments."""
-        if not events:
-            return None
-        if len(events) == 1:
-            return events[0][2]
-        decode = self.runtime.tables.dictionary.decode
-        return max(events, key=lambda e: (e[0], tuple(order_key(decode(code)) for code in e[2])))[2]
+    def _consequences(self, groups: Array, times: Times, come: bool) -> list[tuple[list[Array], Times, Array, bool]]:
+        found: list[tuple[list[Array], Times, Array, bool]] = []
+        state, size, done = np.zeros(4, np.int64), 3 * len(groups) + 16, not len(groups)
+        lines, canon = self.entries, self.runtime.tables.dictionary.canon
+        while not done:
+            out = np.empty((3, size), np.int64)
+            facts = self.facts.data, self.anything, canon
+            done = k.consequences(groups, times, lines.spans, lines.pool, *facts, state, out)
+            fact, time, ends = out[:, : state[k.FOUND]]
+            found.append(([column[fact] for column in self.facts.data], time, ends.astype(bool), come))
+            size *= 2
+        self.touched += int(state[k.TOUCHED])
+        return found
 
-    def _affected(self, line: KeyLine, time: int) -> Iterator[int]:
-        """A time, and the enders after it up to the first that ends everything."""
-        yield time
-        for i in range(bisect_right(line.enders, time), len(line.enders)):
-            yield line.enders[i]
-            if self._ends_all(line, line.enders[i]):
-                return
+    def _choose(self, groups: Array, times: Times) -> None:
+        """Of facts that are made at one time by events that begin at once, the last by its arguments is chosen."""
+        found = np.empty((2, len(groups)), np.int64)
+        pool, decode = self.entries.pool, self.runtime.tables.dictionary.decode
+        count = k.contests(groups, times, self.entries.spans, pool, found)
+        for lo, hi in found[:, :count].T.tolist():
+            facts = pool[k.FACT, lo : hi + 1]
+            order = {
+                f: tuple(order_key(decode(c)) for c in self.facts.data[:, f].tolist()) for f in set(facts.tolist())
+            }
+            pool[k.CHOSEN, lo : hi + 1] = facts == max(order, key=order.__getitem__)
 
-    def _ends_all(self, line: KeyLine, time: int) -> bool:
-        if time in line.won:
-            return True
-        anything = self.runtime.tables.dictionary.encode(ANY_VALUE)
-        values = [i for i in range(self.predicate[1]) if i not in self.key]
-        return any(all(pattern[i] == anything for i in values) for pattern in line.ending.get(time, ()))
+    def _direct(
+        self, direct: Sequence[tuple[list[Array], Times, bool]]
+    ) -> list[tuple[list[Array], Times, Array, bool]]:
+        return [(columns, times, np.ones(len(times), bool), come) for columns, times, come in direct]
 
-    def _ends_at(self, line: KeyLine, time: int) -> set[Codes]:
-        """The facts that end at a time: of those asserted before, all but the one that is made then, or those that match."""
-        if time not in line.won and not line.ending.get(time):
-            return set()
-        facts, since = list[Codes](), ALWAYS
-        for i in range(bisect_left(line.enders, time) - 1, -1, -1):
-            ender = line.enders[i]
-            if ender in line.won:
-                facts.append(line.won[ender])
-            if self._ends_all(line, ender):
-                since = ender
-                break
-        said = line.said[bisect_left(line.said, (since,)) : bisect_left(line.said, (time,))] if line.said else []
-        facts += [fact for _, fact in said]
-        won = line.won.get(time)
-        if won is not None:
-            return {fact for fact in facts if not self._same(fact, won)}
-        return {fact for fact in facts if any(self._matches(pattern, fact) for pattern in line.ending[time])}
-
-    def _same(self, first: Codes, second: Codes) -> bool:
-        if first == second:
-            return True
-        return all(self._canonical(x) == self._canonical(y) for x, y in zip(first, second, strict=True))
-
-    def _matches(self, pattern: Codes, fact: Codes) -> bool:
-        anything = self.runtime.tables.dictionary.encode(ANY_VALUE)
-        return all(p == anything or self._same((p,), (f,)) for p, f in zip(pattern, fact, strict=True))
-
-    def _learn(self, changes: list[FactChange]) -> None:
-        changes.sort(key=lambda change: change[2])  # what is made first: a fact is kept as its event has it
-        arity = self.predicate[1]
-        columns = np.array([fact for fact, _, _, _ in changes], np.int64).reshape(len(changes), arity).T
-        translated = [self.runtime.bridge.translated(np.ascontiguousarray(column)) for column in columns]
-        times = np.array([time for _, time, _, _ in changes], np.int64)
-        ends, come = (np.array([change[i] for change in changes], bool) for i in (2, 3))
-        self.runtime.learned(self.runtime.knowledge.changes.make(self.predicate, translated, times, ends, come))
+    def _learn(self, changes: Sequence[tuple[list[Array], Times, Array, bool]]) -> None:
+        times = np.concatenate([change[1] for change in changes]) if changes else ()
+        if not len(times):
+            return
+        ends = np.concatenate([change[2] for change in changes])
+        come = np.repeat([change[3] for change in changes], [len(change[1]) for change in changes])
+        order = np.argsort(ends, kind="stable")  # what is made first: a fact is kept as its event has it
+        columns = [np.concatenate([change[0][i] for change in changes])[order] for i in range(self.predicate[1])]
+        translated = [self.runtime.bridge.translated(column) for column in columns]
+        facts = self.runtime.knowledge.changes
+        self.runtime.learned(facts.make(self.predicate, translated, times[order], ends[order], come[order]))
 
     # What it keeps
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """The last settled event of each key, whose fact the next one ends."""
-        if self.ends[port]:
-            return None
-        table = self.inputs[port].table
-        since, mask = horizon.since[id(table)], np.zeros(table.n, bool)
-        for line in self.lines.values():
-            i = bisect_left(line.enders, since) - 1
-            while i >= 0 and line.enders[i] not in line.won:
-                i -= 1
-            if i >= 0:
-                won = line.won[line.enders[i]]
-                mask[[row for _, row, fact in line.making[line.enders[i]] if fact == won]] = True
+        """Of each key the last settled events that end all others, and what comes after them."""
+        table, lines = self.inputs[port].table, self.entries
+        since = min(horizon.since[id(view.table)] for view in self.inputs)
+        mask: Array = table.data[END, : table.n] >= since
+        found = np.empty(len(lines), np.int64)
+        found = found[: k.last_settled(lines.keys.n, lines.spans, lines.pool, since, found)]
+        mask[found[found % len(self.ends) == port] // len(self.ends)] = True
         return mask
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.lines, self.changed = {}, {}
-        self._read_said()
-        for port, ends in enumerate(self.ends):
-            rows = self.inputs[port].table.standing()
-            if ends:
-                self._take_end(port, rows, True)
-            else:
-                self._take(port, rows, True)
-        for key, times in self.changed.items():
-            for _ in self._revised(self.lines[key], times):
-                pass  # the facts are as they follow from these events
-        self.changed = {}
+        self._clear()
+        come = [self._take(port, view.table.standing(), True, []) for port, view in enumerate(self.inputs)]
+        self._revised(_NO_ENTRIES, _joined([*come, *(self._said(*said) for said in self.said_of)]))
+        self.said_of = []
 
     def _read_said(self) -> None:
         """The facts that were asserted from outside, as knowledge has them."""
@@ -263,26 +195,16 @@ class LearnLatest(Learn):
         plain = rows[~timed & relation.rows.alive[: len(rows)].astype(bool)]
         times = np.full(len(plain), ALWAYS) if relation.since is None else relation.since[plain]
         state = relation.timelines.state(rows[timed])
-        said = state["entries"][k.SAID]
-        asserted = (said == k.ASSERTED) | (said == k.ASSERTED_ANEW)
-        some = np.repeat(rows[timed], state["counts"])[asserted]
-        facts, times = np.concatenate([plain, some]), np.concatenate([times, state["entries"][k.TIME][asserted]])
-        if not len(facts):
-            return
-        columns = [self.runtime.bridge.back(relation.rows.data[i, facts]) for i in range(self.predicate[1])]
-        for time, *fact in zip(times.tolist(), *(column.tolist() for column in columns), strict=True):
-            self._say(tuple(fact), time)
-        self.changed = {}
+        said = state["entries"][entries.SAID]
+        asserted = (said == entries.ASSERTED) | (said == entries.ASSERTED_ANEW)
+        facts = np.concatenate([plain, np.repeat(rows[timed], state["counts"])[asserted]])
+        times = np.concatenate([times, state["entries"][entries.TIME][asserted]])
+        if len(facts):
+            columns = [self.runtime.bridge.back(relation.rows.data[i, facts]) for i in range(self.predicate[1])]
+            self.said_of.append((columns, times))
 
 
-def _stand(line: KeyLine, time: int) -> None:
-    """Keeps the list of enders in order, and forgets what a time no longer has."""
-    for table in (line.making, line.ending):
-        if time in table and not table[time]:
-            del table[time]
-    ends, i = time in line.won or time in line.ending, bisect_left(line.enders, time)
-    stands = i < len(line.enders) and line.enders[i] == time
-    if ends and not stands:
-        line.enders.insert(i, time)
-    elif stands and not ends:
-        del line.enders[i]
+def _joined(parts: Sequence[Entries]) -> Entries:
+    if not parts:
+        return _NO_ENTRIES
+    return np.concatenate([groups for groups, _ in parts]), np.hstack([rows for _, rows in parts])

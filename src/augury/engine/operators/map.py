@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from augury.algebra.nodes import Condition, Holds, Unless, walk_condition
+from augury.algebra.terms import Var
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Operator, check_either
 from augury.engine.saved import require
@@ -18,7 +20,7 @@ from augury.storage.table import END, FIELDS, LEFT, START
 from augury.storage.unique import unique_first_inverse
 
 if TYPE_CHECKING:
-    from augury.engine.runtime import Runtime
+    from augury.engine.runtime import FactKey, Runtime
 
 
 class EachRow(Operator):
@@ -38,6 +40,22 @@ class EachRow(Operator):
             return ()
         runtime = self.runtime
         return tuple(events.out for events in (*runtime.inputs.values(), *runtime.derived.values()))
+
+    @property
+    def columns(self) -> Mapping[str, int]:
+        """The fields of its input that have the variables of its conditions."""
+        return self.inputs[0].vars
+
+    def asks_for(self, rows: RowIds, keys: Sequence[FactKey]) -> Array:
+        asked, data, columns = np.zeros(len(rows), bool), self.inputs[0].table.data, self.columns
+        for args, facts in keys:
+            fits = np.ones(len(rows), bool)
+            for expr, codes in zip(args, facts, strict=True):
+                if isinstance(expr, Var) and expr.name in columns:
+                    own = data[columns[expr.name], rows]
+                    fits &= (own == OPEN) | self.runtime.bridge.among(own, codes)
+            asked |= fits
+        return asked
 
     def step(self) -> None:
         if self.lost[0]:
@@ -109,6 +127,11 @@ class ScanOperator(MapOperator):
         source = spec.inputs[0].source
         self.fields = [runtime.field(source, position) for position, _ in spec.args]
         self.args, self.after = tuple(expr for _, expr in spec.args), spec.after
+
+    @property
+    def columns(self) -> Mapping[str, int]:
+        found = zip(self.args, self.fields, strict=True)
+        return {**self.inputs[0].vars, **{expr.name: field for expr, field in found if isinstance(expr, Var)}}
 
     def mapped(self, frame: Frame) -> Frame:
         if self.after is not None:

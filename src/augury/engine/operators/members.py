@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def occurrences(runtime: Runtime, table: Table, rows: RowIds) -> Array:
-    """A number for each row: rows that are made of the same events have the same one."""
-    return same_events(runtime, table, rows)
+    """A number for each row: rows that are made of the same events have the same one; what lies of held intervals in a
+    window is made of none."""
+    return rows if runtime.maker(table).alone else same_events(runtime, table, rows)
 
 
 def each_once(runtime: Runtime, frame: Frame, keys: list[Array], seen: Sequence[str]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Pairing(Operator):
         self.room = np.empty((2, 64), np.int64)
 
     def portions(
-        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *at: Any
+        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *at: object
     ) -> Iterator[tuple[int, Array]]:
         """Pairs with the rows of an index that have the key of a row, in portions, each with how far it came among the rows.
 

@@ -13,9 +13,10 @@ from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect
 from augury.core.arrays import Array, Integers, Mask, RowIds, Times
 from augury.engine.operators.base import Clocked, Operator, Part, Ways
-from augury.engine.operators.group_totals import RowGroups, WindowTotals
-from augury.engine.operators.held import Held
+from augury.engine.operators.group_totals import RowGroups, WindowTotals, asked_of
 from augury.engine.operators.partial_totals import PartialTotals, Share
+from augury.engine.operators.range_totals import RangeTotals
+from augury.engine.operators.window_contents import WindowContents
 from augury.planner.specs import PanesSpec
 from augury.storage.frame import View
 from augury.storage.grouping import expand_ranges
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _NONE = np.zeros(0, np.int64)
 _HOUR = 3_600_000_000
+_PORTION = 1 << 20  # members that are listed together
 
 
 class Panes(Clocked):
@@ -39,7 +41,7 @@ class Panes(Clocked):
     pane is kept beside them.
     """
 
-    altered = ("held_by",)
+    altered = ("contents",)
     linked = ()
 
     def __init__(self, runtime: Runtime, spec: PanesSpec) -> None:
@@ -52,17 +54,24 @@ class Panes(Clocked):
         self.panes: dict[int, list[Array]] = {}
         self.across: dict[int, list[Array]] = {}  # by the window that they lie in
         self.computed: dict[int, Array] = {}  # the rows that each window has given
-        self.held_by = Held()  # of rows that were added up from panes nothing is said
+        self.contents = WindowContents()  # of rows that were added up from panes nothing is said
         self.changed: dict[int, None] = {}  # windows that are to be computed
         super().__init__(runtime, spec)
         (collected,) = self.inputs
         self.totals = WindowTotals(runtime, collected, self.collect, spec.rule, spec.several)
         # Windows that share panes are made of what these come to, where that can be added up.
         adds = self.totals.simple and not self.collect.where and self.per_window > 1
+        ranged = spec.ranged and not adds
+        self.ranges = RangeTotals(runtime, self.collect, collected, (), self.totals) if ranged else None
+        self.behind = True  # whether running totals are to be made from the table
         self.adding = PartialTotals(runtime, collected, self.collect, self.totals) if adds else None
         self.partials: dict[int, Share] = {}
         runtime.clocked.append(self)
         runtime.asks(self, self.collect.where)
+
+    @property
+    def asked_fields(self) -> tuple[int, ...]:
+        return asked_of(self.inputs[0])
 
     def _panes_line(self, windows: Windows, size: int) -> Line:
         """Panes begin where windows do, also where those count from a Monday."""
@@ -83,12 +92,15 @@ class Panes(Clocked):
         return min(map(self.line.end, self.changed), default=None)
 
     def step(self) -> None:
-        for rows in (self.losses(0), self.stale(0)):
+        lost, gained = self.losses(0), self.gains(0)
+        for rows in (lost, self.stale(0)):
             if len(rows):
                 self.enter(rows, new=False)
-        gained = self.gains(0)
         if len(gained):
             self.enter(gained, new=True)
+        if self.ranges is not None and not self.behind:
+            self.ranges.remove(lost)
+            self.ranges.add(gained, self.inputs[0].table.standing)
         now = self.runtime.now
         if now is not None and self.changed:
             due = sorted(n for n in self.changed if self.line.end(n) <= now)
@@ -104,15 +116,15 @@ class Panes(Clocked):
         start, end = data[START, rows], data[END, rows]
         pane = self.panes_of(start)
         inside = self.panes_of(end) == pane if (start != end).any() else np.ones(len(rows), bool)
-        held, number = rows[inside], pane[inside]
+        members, number = rows[inside], pane[inside]
         if not bool((number[1:] >= number[:-1]).all()):
             order = np.argsort(number, kind="stable")
-            held, number = held[order], number[order]
+            members, number = members[order], number[order]
         first = np.flatnonzero(np.r_[True, number[1:] != number[:-1]]) if len(number) else _NONE
-        numbers, cuts = number[first].tolist(), [*first.tolist(), len(held)]
+        numbers, cuts = number[first].tolist(), [*first.tolist(), len(members)]
         for i, pane_ in enumerate(numbers):
             if new:
-                self.panes.setdefault(pane_, []).append(held[cuts[i] : cuts[i + 1]])
+                self.panes.setdefault(pane_, []).append(members[cuts[i] : cuts[i + 1]])
         if self.partials:
             for pane_ in numbers:
                 self.partials.pop(pane_, None)
@@ -152,7 +164,7 @@ class Panes(Clocked):
         """The numbers of the windows that a pane is part of."""
         return range(-((self.per_window - 1 - pane) // self.per_hop), pane // self.per_hop + 1)
 
-    def held(self, number: int) -> list[Array]:
+    def lying_in(self, number: int) -> list[Array]:
         """What lies in a window, pane by pane."""
         first = number * self.per_hop
         found = [some for p in range(first, first + self.per_window) for some in self.panes.get(p, ())]
@@ -162,25 +174,48 @@ class Panes(Clocked):
 
     def compute(self, numbers: Sequence[int]) -> None:
         """Computes windows; of those that were computed before, just what is different is given again."""
+        numbers = self.ranged(numbers) if self.ranges is not None and numbers else numbers
         groups = self.added_up(numbers) if self.adding is not None else None
         if groups is not None:
             self.give(numbers, groups)
             return
-        alive = self.inputs[0].table.alive
-        rows, of = list[Array](), list[int]()
-        for number in numbers:
-            for some in self.held(number):
-                rows.append(some)
-                of.append(number)
-        if rows:
-            every = np.concatenate(rows)
-            window = np.repeat(np.array(of, np.int64), [len(some) for some in rows])
-            standing = alive[every].astype(bool)
-            every, window = every[standing], window[standing]
-        else:
-            every = window = _NONE
-        self.touched += len(every)
-        self.give(numbers, self.totals.of_rows(every, window, self.bounds))
+        first, size = 0, 0
+        for i, number in enumerate(numbers, 1):
+            size += sum(map(len, self.lying_in(number)))
+            if size >= _PORTION or i == len(numbers):
+                self.give(numbers[first:i], self.listed(numbers[first:i]))
+                self.runtime.tables.guard.timely()
+                first, size = i, 0
+
+    def listed(self, numbers: Sequence[int]) -> RowGroups:
+        """The groups of windows, from what lies in them."""
+        parts = [(number, some) for number in numbers for some in self.lying_in(number)]
+        rows = np.concatenate([_NONE, *(some for _, some in parts)])
+        window = np.repeat(np.array([n for n, _ in parts], np.int64), [len(some) for _, some in parts])
+        standing = self.inputs[0].table.alive[rows].astype(bool)
+        self.touched += int(standing.sum())
+        return self.totals.of_rows(rows[standing], window[standing], self.bounds)
+
+    def ranged(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Gives windows whose totals follow from running totals, and returns the others."""
+        ranges, view, every = self.ranges, self.inputs[0], np.array(numbers, np.int64)
+        assert ranges is not None
+        before = ranges.touched
+        if self.behind:
+            ranges.reset()
+            ranges.add(view.table.standing(), view.table.standing)
+            self.behind = False
+        if not ranges.usable or not len(ranges.keyed.spans):
+            return numbers
+        found = ranges.of(np.zeros(len(every), np.int64), *self.bounds(every))
+        self.touched += ranges.touched - before
+        sure = np.ones(len(every), bool)
+        sure[found.window[~found.sure]] = False
+        found = found.where(sure[found.window] & (found.counts > 0))
+        columns = {v: view.table.data[view.vars[v], found.first] for v in self.collect.by} | found.codes
+        rank = np.zeros(len(found.window), np.int64)
+        self.give(every[sure].tolist(), RowGroups(every[found.window], columns, rank, None, _NONE))
+        return every[~sure].tolist()  # type: ignore[no-any-return]
 
     def added_up(self, numbers: Sequence[int]) -> RowGroups | None:
         """Windows made of panes that are added up; None where that cannot be."""
@@ -196,9 +231,9 @@ class Panes(Clocked):
         )
         missing = [p for p in panes if p not in self.partials]
         if missing:
-            held = [np.concatenate(self.panes[p]) for p in missing]
-            rows = np.concatenate(held)
-            pane = np.repeat(np.array(missing, np.int64), [len(some) for some in held])
+            parts = [np.concatenate(self.panes[p]) for p in missing]
+            rows = np.concatenate(parts)
+            pane = np.repeat(np.array(missing, np.int64), [len(part) for part in parts])
             standing = self.inputs[0].table.alive[rows].astype(bool)
             self.touched += int(standing.sum())
             found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
@@ -245,7 +280,7 @@ class Panes(Clocked):
         if groups.offsets is not None:
             counts = np.diff(groups.offsets)[new]
             every = len(new) == len(groups)
-            self.held_by.add(
+            self.contents.add(
                 first, counts, groups.members if every else groups.members[expand_ranges(groups.offsets[new], counts)]
             )
         table.append(np.ascontiguousarray(given[:, new]))
@@ -274,7 +309,7 @@ class Panes(Clocked):
             for row in self.computed.pop(number).tolist():
                 like = same.get(table.data[fields, row].tobytes())
                 listed = groups.offsets is not None
-                if like is not None and (not listed or np.array_equal(self.members_of(row), groups.held(like))):
+                if like is not None and (not listed or np.array_equal(self.members_of(row), groups.members_of(like))):
                     fresh[like] = False
                     kept.append(row)
                 else:
@@ -289,10 +324,10 @@ class Panes(Clocked):
 
     def members_of(self, row: int) -> RowIds:
         """What a row has collected; of one that was added up from panes, what lies in its window."""
-        if self.held_by.knows(np.array([row]))[0]:
-            return self.held_by.one(row)
+        if self.contents.knows(np.array([row]))[0]:
+            return self.contents.one(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.runtime.tables.dictionary
-        some = self.held(self.line.last_begun(int(data[START, row])))
+        some = self.lying_in(self.line.last_begun(int(data[START, row])))
         rows: RowIds = np.concatenate([_NONE, *some])
         rows = rows[view.table.alive[rows].astype(bool)]
         for name in self.collect.by:
@@ -303,10 +338,10 @@ class Panes(Clocked):
 
     def flat(self, rows: RowIds) -> tuple[Array, Array]:
         """What some rows have collected, one after the other, and how much each has."""
-        if self.held_by.knows(rows).all():
-            return self.held_by.of(rows)
-        held = [self.members_of(row) for row in rows.tolist()]
-        return np.concatenate([_NONE, *held]), np.array([len(one) for one in held], np.int64)
+        if self.contents.knows(rows).all():
+            return self.contents.of(rows)
+        parts = [self.members_of(row) for row in rows.tolist()]
+        return np.concatenate([_NONE, *parts]), np.array([len(part) for part in parts], np.int64)
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
@@ -341,19 +376,20 @@ class Panes(Clocked):
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         kept, mine = np.flatnonzero(keep[id(self.out.table)]), keep[id(self.inputs[0].table)]
-        known = self.held_by.knows(kept)
-        mine[self.held_by.of(kept[known])[0]] = True
+        known = self.contents.knows(kept)
+        mine[self.contents.of(kept[known])[0]] = True
         for begin in unique(self.out.table.data[START, kept[~known]]).tolist():
-            for some in self.held(self.line.last_begun(begin)):
+            for some in self.lying_in(self.line.last_begun(begin)):
                 mine[some] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
-        self.held_by.moved(places[id(self.out.table)], places[id(self.inputs[0].table)])
+        self.contents.moved(places[id(self.out.table)], places[id(self.inputs[0].table)])
 
     def rebuild(self) -> None:
         """Panes are made of what stands; what has been computed is found by its times."""
         super().rebuild()
-        self.held_by.cut(self.out.table.n)
+        self.behind = True
+        self.contents.cut(self.out.table.n)
         self.panes, self.across, self.computed, self.partials = {}, {}, {}, {}
         table, out, now = self.inputs[0].table, self.out.table, self.runtime.now
         rows = table.standing()
@@ -369,7 +405,7 @@ class Panes(Clocked):
         self.note(numbers[place], given)
 
     def state(self, number: Mapping[int, int]) -> Any:
-        return self.held_by.state(self.out.table.n)
+        return self.contents.state(self.out.table.n)
 
-    def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        self.held_by.restore(state, self.out.table.n, self.inputs[0].table.n)
+    def fill(self, state: object, operators: Sequence[Operator]) -> None:
+        self.contents.restore(state, self.out.table.n, self.inputs[0].table.n)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.core.arrays import Array, RowIds
+from augury.core.arrays import Array, Integers, RowIds, Times
 from augury.engine.operators.base import Operator
 from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.range_totals import RangeTotals
 from augury.planner.specs import RangedCollectSpec
+from augury.storage.frame import View
 from augury.storage.table import END, LEFT, NONE, START
 from augury.storage.unique import unique_inverse
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RangedCollect(CollectOperator):
-    """Each row with the totals of its window, which are differences of running totals.
+    """Each row with the groups and totals of its window, which follow from running totals and from ranks.
 
     `m(K, sum(V)) <- o: a(K), w: extend_backward(o, 1h), while w: collect b(K, V).`
 
@@ -29,7 +30,8 @@ class RangedCollect(CollectOperator):
 
     def __init__(self, runtime: Runtime, spec: RangedCollectSpec) -> None:
         super().__init__(runtime, spec)
-        self.ranges = RangeTotals(self.runtime, self.collect, self.inputs[1], self.index, self.totals)
+        keys = tuple(self.fields[1].tolist())
+        self.ranges = RangeTotals(self.runtime, self.collect, self.inputs[1], keys, self.totals)
         self.behind = True  # whether running totals are to be made from the table
 
     def follow(self, lost: Array, gained: Array) -> None:
@@ -47,35 +49,47 @@ class RangedCollect(CollectOperator):
         self.ranges.reset()
         self.ranges.add(self.inputs[1].table.standing(), self.inputs[1].table.standing)
 
+    def windows(self, rows: RowIds, view: View) -> tuple[Integers, Times, Times]:
+        """The key and the window of rows: the group of the key among what is collected, and two times."""
+        low, high = view.labels[self.window]
+        key = self.ranges.keyed.groups(rows, view.table, self.fields[0])
+        return key, view.table.data[low, rows], view.table.data[high, rows]
+
     def compute(self, rows: RowIds, before: int) -> None:
         if not self.ranges.usable:
             super().compute(rows, before)
             return
         touched, view = self.ranges.touched, self.inputs[0]
-        found = self.ranges.of(rows, view.table, self.fields[0], *view.labels[self.window])
+        found = self.ranges.of(*self.windows(rows, view))
         self.touched += self.ranges.touched - touched
         if not found.sure.all():
-            super().compute(rows[~found.sure], before)
-            rows, found = rows[found.sure], found.where(found.sure)
+            unsure = np.zeros(len(rows), bool)
+            unsure[found.window[~found.sure]] = True
+            super().compute(rows[unsure], before)
+            found = found.where(~unsure[found.window])
+            old = rows[~unsure]
+        else:
+            old = rows
         least = self.collect.last if self.collect.exactly and self.collect.last else 0 if self.collect.none else 1
-        enough = found.counts >= least
-        some, found = rows[enough], found.where(enough)
-        given = self.with_nothing(some)
+        found = found.where(found.counts >= least)
+        given = self.with_nothing(rows[found.window])
         for name, field in self.out.vars.items():
             if name in found.codes:
                 given[field] = found.codes[name]
+            elif name in self.collect.by:
+                given[field] = self.inputs[1].table.data[self.inputs[1].vars[name], found.first]
         if self.collect.last is not None:  # the interval covers what is collected
             data, there = self.inputs[1].table.data, found.counts > 0
             first, last = found.edges[:, there]
             given[START, there] = np.minimum(given[START, there], data[START, first])
             given[END, there] = np.maximum(given[END, there], data[END, last])
-        self.replace(rows[rows < before], given, np.zeros(len(some), np.int64), NONE, listed=False)
+        self.replace(old[old < before], given, np.zeros(given.shape[1], np.int64), NONE, listed=False)
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
         """What rows of the output have collected, one after the other, and how much each has."""
-        known = self.held.knows(rows)
+        known = self.contents.knows(rows)
         if known.all():
-            return self.held.of(rows)
+            return self.contents.of(rows)
         sources, place = unique_inverse(self.out.table.data[LEFT, rows])
         if self.collect.last is None:
             owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
@@ -84,23 +98,30 @@ class RangedCollect(CollectOperator):
             owner, members = frame.left, frame.right
         cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
         listed = [
-            self.held.one(row) if listed else members[cuts[at] : cuts[at + 1]]
+            self.contents.one(row) if listed else self.of_group(row, members[cuts[at] : cuts[at + 1]])
             for row, listed, at in zip(rows.tolist(), known.tolist(), place.tolist(), strict=True)
         ]
         return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)
 
+    def of_group(self, row: int, members: RowIds) -> RowIds:
+        """Of the members of a window those of the group of a row of the output."""
+        canonical, view = self.runtime.tables.dictionary.canonical, self.inputs[1]
+        for name in self.collect.by:
+            code = canonical(self.out.table.data[self.out.vars[name], row : row + 1])
+            members = members[canonical(view.table.data[view.vars[name], members]) == code]
+        return members
+
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)
         rows = np.flatnonzero(keep[id(self.out.table)])
-        sources = self.out.table.data[LEFT, rows[~self.held.knows(rows)]]
+        sources = self.out.table.data[LEFT, rows[~self.contents.knows(rows)]]
         if not len(sources):
             return
         if self.behind:
             self.catch_up()
         view, mine = self.inputs[0], keep[id(self.inputs[1].table)]
         if self.ranges.usable:
-            at = view.table, self.fields[0], *view.labels[self.window], self.collect.last or 0
-            mine[self.ranges.running.inside(sources, *at)] = True
+            mine[self.ranges.inside(*self.windows(sources, view))] = True
         else:
             mine[self.members(rows)[0]] = True
 

@@ -8,29 +8,32 @@ import numpy as np
 
 from augury.algebra.rule_terms import uses_place
 from augury.algebra.terms import Const, Var
-from augury.core.arrays import Array, RowIds
+from augury.core.arrays import Array, Mask, RowIds
 from augury.core.bounds import TIME_LIMIT
-from augury.core.model import OrderKey, order_key
 from augury.engine.operators.base import Operator
 from augury.engine.operators.derive import starts
 from augury.planner.specs import RankingSpec
+from augury.storage.dictionary import NULL
 from augury.storage.frame import frame_of, store
-from augury.storage.grouping import in_groups
-from augury.storage.table import LEFT
+from augury.storage.grouping import Slices, in_groups
+from augury.storage.ranks import code_ranks
+from augury.storage.table import LEFT, NONE
+from augury.storage.unique import unique
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
 _Key = tuple[int, ...]
+_LARGE = 256  # rows of a table that are put in order as they stand
 
 
 class Ranking(Operator):
     """Of rows with one cover and one value of `per`, those with the first places, over their cover, with their place.
 
-    Rows are held by the table of the ranking that they belong to. A table that a changed row belongs to is put in order
-    anew, once a step, and just what has another place than before is given again. Where the first n are asked for by a
-    number, just the rows that may be among them are looked at.
+    Rows are held by the table of the ranking that they belong to. Tables that changed rows belong to are put in order anew,
+    all at once, once a step, and just what has another place than before is given again. Of a large table just the rows are put in
+    order that may be among the first n.
     """
 
     def __init__(self, runtime: Runtime, spec: RankingSpec) -> None:
@@ -41,10 +44,10 @@ class Ranking(Operator):
         self.tables: dict[_Key, list[Array]] = {}
         self.given: dict[
             _Key, dict[int, int]
-        ] = {}  # for each table, the rows that have a place, and what was given for them
-        plain = all(isinstance(a, Var | Const) for a in rule.args) and rule.since in (None, "END")
-        self.few = plain and isinstance(self.top.by, Var) and self.top.count is not None
-        self.counted: set[int] = set()  # rows whose failures, if any, have been reported
+        ] = {}  # for each table, the rows with a place, and what was given for them
+        # Where all is plain, nothing fails. Of other rows those whose failures, if any, have been reported are known.
+        plain = all(isinstance(a, Var | Const) for a in (*rule.args, self.top.by)) and rule.since in (None, "END")
+        self.plain, self.counted = plain, set[int]()
 
     def step(self) -> None:
         touched: dict[_Key, None] = {}
@@ -59,8 +62,8 @@ class Ranking(Operator):
         for key, rows in self.by_table(gained) if len(gained) else ():
             self.tables.setdefault(key, []).append(rows)
             touched[key] = None
-        for key in touched:
-            self.rank(key)
+        if touched:
+            self.rank([*touched])
 
     def by_table(self, rows: RowIds) -> list[tuple[_Key, Array]]:
         """Rows by the table of the ranking that they belong to: their cover, and the values of `per`."""
@@ -68,120 +71,133 @@ class Ranking(Operator):
         canonical = self.runtime.tables.dictionary.canonical
         keys = [*frame.cover(self.head.covers), *(canonical(frame.vars[v]) for v in self.top.per)]
         order, first = in_groups(keys)
-        groups = np.split(order, first[1:])
-        return [(tuple(int(key[some[0]]) for key in keys), rows[some]) for some in groups]
+        groups, names = (
+            np.split(rows[order], first[1:]),
+            zip(*(key[order[first]].tolist() for key in keys), strict=True),
+        )
+        return [*zip(names, groups, strict=True)]
 
     # Order
 
-    def rank(self, key: _Key) -> None:
-        """Puts a table in order: what was given in another place is taken back, what is new there is given."""
-        rows = np.concatenate(self.tables.get(key, [np.zeros(0, np.int64)]))
-        rows = rows[self.inputs[0].table.alive[rows].astype(bool)]
-        if len(rows):
-            self.tables[key] = [rows]
-        else:
-            self.tables.pop(key, None)
-        places = self.places(rows)
-        before = self.given.pop(key, {})
+    def rank(self, keys: list[_Key]) -> None:
+        """Puts tables in order: what was given in another place is taken back, what is new there is given."""
+        alive = self.inputs[0].table.alive
+        parts = list[Array]()
+        for key in keys:
+            rows = np.concatenate(self.tables.pop(key, [NONE]))
+            rows = rows[alive[rows].astype(bool)]
+            if len(rows):
+                self.tables[key] = [rows]
+            parts.append(self.likely(rows))
+        owner = np.repeat(np.arange(len(keys)), [len(rows) for rows in parts])
+        owner, rows, places = self.placed(owner, np.concatenate(parts))
+        cuts = np.searchsorted(owner, np.arange(len(keys) + 1)).tolist()
+        found = [*zip(rows.tolist(), places.tolist(), strict=True)]
         field = self.out.vars.get(self.top.place or "")
-        gone = {
-            row: out_row
-            for row, out_row in before.items()
-            if row not in places or (field is not None and self.place_at(out_row, field) != places[row])
-        }
+        gone, new, first = list[int](), list[tuple[int, int]](), self.out.table.n
+        for key, lo, hi in zip(keys, cuts[:-1], cuts[1:], strict=True):
+            before, given = self.given.pop(key, {}), dict[int, int]()
+            for row, place in found[lo:hi]:
+                out_row = before.get(row)
+                if out_row is not None and (field is None or self.place_at(out_row, field) == place):
+                    given[row] = before.pop(row)
+                else:
+                    given[row] = first + len(new)
+                    new.append((row, place))
+            gone.extend(before.values())
+            if given:
+                self.given[key] = given
         if gone:
-            self.out.table.kill(np.array(sorted(gone.values()), np.int64))
-        kept = {row: out_row for row, out_row in before.items() if row not in gone}
-        new = [row for row in places if row not in kept]
+            self.out.table.kill(np.array(sorted(gone), np.int64))
         if new:
-            first = self.out.table.n
-            self.give(np.array(new, np.int64), [places[row] for row in new])
-            kept |= {row: first + i for i, row in enumerate(new)}
-        if kept:
-            self.given[key] = kept
+            self.give(*np.array(new, np.int64).T)
 
-    def places(self, rows: RowIds) -> dict[int, int]:
-        """The rows that have a place, in their order, each with it; equal ones share theirs."""
-        count, size = self.top.count, len(rows)
-        look = size if count is None or not self.few else min(size, 4 * count + 16)
-        while True:
-            ordered = self.ordered(self.likely(rows, look))
-            places: dict[int, int] = {}
-            place, last = 0, None
-            for row, order in ordered:
-                place += order != last
-                if count is not None and place > count and not self.is_tie(order, last):
-                    return places
-                places[row], last = place, order
-            if look >= size:
-                return places
-            look = min(size, 8 * look)
+    def likely(self, rows: RowIds) -> RowIds:
+        """Of the rows of a large table some that surely have the first n places, if these go by a number.
 
-    def is_tie(self, order: OrderKey, before: OrderKey | None) -> bool:
-        """Whether a row behind the n-th is given: its value equals that of the row before it."""
-        return self.top.ties and before is not None and not order[0] and order[:2] == before[:2]
-
-    def likely(self, rows: RowIds, count: int) -> Array:
-        """So many of the rows that come first, and all that are equal to the last of them."""
-        if count >= len(rows):
+        Equal rows share a place: there are as many places as values, at least.
+        """
+        count, by = self.top.count, self.top.by
+        if count is None or len(rows) <= _LARGE or not self.plain or not isinstance(by, Var):
             return rows
-        assert isinstance(self.top.by, Var)
-        view, dictionary = self.inputs[0], self.runtime.tables.dictionary
-        numbers = dictionary.numeric(view.table.data[view.vars[self.top.by.name], rows])
-        if numbers is None:
-            return rows
-        at = count - 1 if self.top.ascending else len(rows) - count
-        limit = np.partition(numbers, at)[at]
-        kept: Array = rows[numbers <= limit] if self.top.ascending else rows[numbers >= limit]
-        return kept
+        view, look = self.inputs[0], 2 * count
+        numbers = self.runtime.tables.dictionary.numeric(view.table.data[view.vars[by.name], rows])
+        while numbers is not None and look < len(rows):
+            n = look - 1 if self.top.ascending else len(rows) - look
+            limit = np.partition(numbers, n)[n]
+            kept = numbers <= limit if self.top.ascending else numbers >= limit
+            if len(unique(numbers[kept])) >= count:
+                some: RowIds = rows[kept]
+                return some
+            look *= 8
+        return rows
 
-    def ordered(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
-        """Rows in the order of the ranking, with what they are ordered by. What fails is reported when it comes, once."""
-        context, fresh = self.runtime.context, [] if self.few else [r for r in rows.tolist() if r not in self.counted]
-        self.counted.update(fresh)
-        if self.few or len(fresh) == len(rows):
-            return self.computed(rows)
-        if fresh:
-            self.computed(np.array(fresh, np.int64))
-        report, context.report = context.report, lambda *_: None
+    def placed(self, owner: Array, rows: RowIds) -> tuple[Array, Array, Array]:
+        """The rows of tables that have a place, in their order: the table of each, the row, and the place.
+
+        Equal ones share theirs. A row behind the n-th with its value is given, too, `WITH TIES`.
+        """
+        fresh = np.array([row not in self.counted for row in rows.tolist()], bool) if not self.plain else None
+        if fresh is not None and not fresh.all():  # what fails is reported when it comes, once
+            self.keys_of(rows[fresh])
+        context, count = self.runtime.context, self.top.count
+        report = context.report
+        if fresh is not None:
+            self.counted.update(rows[fresh].tolist())
+            context.report = report if fresh.all() else lambda *_: None
         try:
-            return self.computed(rows)
+            keys, ok = self.keys_of(rows)
         finally:
             context.report = report
+        keys, owner, rows = [key[ok] for key in keys], owner[ok], rows[ok]
+        self.touched += len(rows)
+        if not len(rows):
+            return owner, rows, rows
+        order = np.lexsort((*keys[::-1], owner))
+        keys, owner, rows = [key[order] for key in keys], owner[order], rows[order]
+        tables = Slices(np.bincount(owner, minlength=int(owner[-1]) + 1))
+        new = np.r_[True, np.logical_or.reduce([key[1:] != key[:-1] for key in (owner, *keys)])]
+        number = np.cumsum(new)
+        places = number - number[tables.starts[owner]] + 1
+        if count is None:
+            return owner, rows, places
+        kept = places <= count
+        if self.top.ties:
+            null, value = keys[:2]
+            last = tables.starts + tables.where(kept).counts - 1
+            kept |= (null == 0) & (null[last] == 0)[owner] & (value == value[last[owner]])
+        return owner[kept], rows[kept], places[kept]
 
-    def computed(self, rows: RowIds) -> list[tuple[int, OrderKey]]:
-        """Rows in the order of the ranking; without those for which that cannot be computed."""
-        context, decode = self.runtime.context, self.runtime.tables.dictionary.decode
+    def keys_of(self, rows: RowIds) -> tuple[list[Array], Mask]:
+        """What rows are ordered by, as integers, the first first; and for which rows that can be computed.
+
+        A value that is null comes last, then the value decides, the start that the event will have, and its arguments.
+        """
+        context, dictionary = self.runtime.context, self.runtime.tables.dictionary
         context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
-        self.touched += len(rows)
         start, end = frame.cover(self.head.covers)
         by, ok = context.values(self.top.by, frame, self.rule)
         begins, timely = starts(context, self.head.since, frame, start, end, self.rule)
         ok = ok & timely & (start > -TIME_LIMIT) & (end < TIME_LIMIT)
-        columns: list[Array] = []
+        columns = [by]
         for arg in (a for a in self.head.args if not uses_place(self.head, a)):
             codes, computed = context.values(arg, frame, self.rule)
             columns.append(codes)
             ok &= computed
-        found = list[tuple[int, OrderKey]]()
-        for i in np.flatnonzero(ok).tolist():
-            value = decode(int(by[i]))
-            args = tuple(order_key(decode(int(c[i]))) for c in columns)
-            found.append((int(rows[i]), (value is None, order_key(value), int(begins[i]), args)))
-        found.sort(key=lambda one: one[1][2:])  # the start that the event will have, then its arguments
-        found.sort(key=lambda one: one[1][1], reverse=not self.top.ascending)
-        found.sort(key=lambda one: one[1][0])  # null last
-        return found
+        value, *args = (np.zeros(len(rows), np.int64) for _ in columns)
+        for ranks, codes in zip((value, *args), columns, strict=True):
+            ranks[ok] = code_ranks(dictionary, codes[ok])
+        return [(by == NULL).astype(np.int64), value if self.top.ascending else -value, begins, *args], ok
 
     def place_at(self, row: int, field: int) -> object:
         return self.runtime.tables.dictionary.decode(int(self.out.table.data[field, row]))
 
-    def give(self, rows: RowIds, places: list[int]) -> None:
+    def give(self, rows: RowIds, places: Array) -> None:
         frame = frame_of(self.inputs[0], rows)
         frame.start, frame.end = frame.cover(self.head.covers)
         if self.top.place is not None:
-            frame.vars[self.top.place] = np.array([self.runtime.context.encode(p) for p in places], np.int64)
+            frame.vars[self.top.place] = self.runtime.tables.dictionary.encode_column(places)
         store(frame, self.out)
 
     # What it keeps

@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.core.arrays import Array, RowIds
+from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import FAR
 from augury.engine.operators.base import NOT_THERE, Clocked, Operator
 from augury.engine.saved import check_numbers, require
 from augury.engine.saved.forms import is_time
 from augury.planner.specs import SessionSpec
-from augury.storage.table import END, NONE, START, Table
+from augury.storage.agenda import Agenda
+from augury.storage.kernels import session_rows as k
+from augury.storage.kernels.entries import COUNT
+from augury.storage.segments import Segments
+from augury.storage.table import END, LEFT, RIGHT, START, Table
+from augury.storage.unique import unique_first
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
-Key = tuple[int, ...]
-
-
-@dataclass(slots=True)
-class OpenSession:
-    """A group of occurrences: `rows` of the input, in pieces, and `stubs`, intervals that stand for forgotten ones."""
-
-    key: Key
-    start: int
-    end: int  # the greatest, without the gap
-    rows: list[Array]
-    stubs: list[tuple[int, int, int]] = field(default_factory=list)  # start, end, and a row that has the key
-    out: int = -1  # its row, once it is given
-    stands: bool = True
+_FIELDS, _ORDER = 6, 3  # of an occurrence in its segment, and how many of them order occurrences
+Occurrences = tuple[Array, Array]  # groups, and fields as columns
 
 
 class SessionWindows(Clocked):
     """The maximal groups of occurrences with one key, without a pause longer than the gap.
 
     A window is given once the clock has reached its end, so that an open session costs nothing while it grows. An occurrence
-    that comes joins its session, or merges several; one that goes splits its own. No other session is touched. Sessions that
-    nothing can change any more are forgotten; settled occurrences of others are replaced by stubs.
+    that comes joins its session, or merges several; one that goes splits its own. No other session is touched. Settled
+    occurrences are replaced by stubs: intervals that stand for what is forgotten.
     """
 
     carries = ("stubs", "closed")
@@ -52,137 +41,102 @@ class SessionWindows(Clocked):
 
     def __init__(self, runtime: Runtime, spec: SessionSpec) -> None:
         self.gap, self.most, self.type, self.key = spec.gap, spec.most, spec.type, spec.out.vars
-        self.sessions: dict[Key, list[OpenSession]] = {}  # of each key, in order
-        self.ahead: list[tuple[int, int, OpenSession]] = []  # by the end of the window
-        self.numbers = count()
-        self.stubs: list[tuple[int, int, int]] = []  # of all sessions, as the last compaction left them
-        self.pending: tuple[list[tuple[int, int, int]], int | None] | None = None
+        self.stubs = np.empty(
+            (0, 3), np.int64
+        )  # start, end, and a row that has the key, as the last compaction left them
+        self.pending: tuple[Array, int | None] | None = None
         self.closed: int | None = None  # windows that end by then are settled, and forgotten here
         super().__init__(runtime, spec)
+        self._clear()
         runtime.clocked.append(self)
 
+    def _clear(self) -> None:
+        self.lines = Segments(len(self.key), _FIELDS, _ORDER, self.runtime.tables.dictionary)  # occurrences by key
+        self.ahead = Agenda(3)  # windows that have not ended: end, group, start; some are others now
+
     def tick(self, now: int) -> None:
-        if self.ahead and self.ahead[0][0] <= now:
+        if self.ahead.first is not None and self.ahead.first[0] <= now:
             self.wake()
 
     @property
     def due(self) -> int | None:
         """When the next window ends."""
-        while self.ahead and not self.ahead[0][2].stands:
-            heapq.heappop(self.ahead)
-        return self.ahead[0][0] if self.ahead else None
+        while (first := self.ahead.first) is not None and self._positions(np.array([first], np.int64).T)[0] < 0:
+            self.ahead.drop_first()
+        return None if first is None else first[0]
 
     def step(self) -> None:
-        gone: list[OpenSession] = []
-        lost = self.losses(0)
-        if len(lost):
-            gone += self._remove(lost)
-        for session in self._groups(self.gains(0)):
-            gone += self._insert(session)
-        dead = [session.out for session in gone if session.out >= 0]
-        if dead:
-            self.out.table.kill(np.array(dead, np.int64))
-        self._give()
+        gone, come = self._occurrences(self.losses(0)), self._occurrences(self.gains(0))
+        groups, los, his = self._disturb(gone, come)
+        if len(gone[0]):
+            self.touched += self.lines.remove(self.lines.grouped(*gone))
+        if len(come[0]):
+            self.touched += self.lines.enter(self.lines.grouped(*come))[0]
+        self._give(self._sessions(self.lines, groups, los, his))
 
     # Sessions come and go
 
-    def _codes(self, rows: RowIds) -> list[Array]:
-        view = self.inputs[0]
-        canonical = self.runtime.tables.dictionary.canonical
-        return [canonical(view.table.data[view.vars[name], rows]) for name in self.key]
-
-    def _groups(self, rows: RowIds, stubs: Sequence[tuple[int, int, int]] = ()) -> Iterator[OpenSession]:
-        """The sessions that some occurrences make by themselves."""
-        data = self.inputs[0].table.data
-        rows = np.concatenate([rows, np.array([stub[2] for stub in stubs], np.int64)]) if stubs else rows
-        starts, ends = data[START, rows].copy(), data[END, rows].copy()
-        number = np.full(len(rows), -1, np.int64)
-        if stubs:
-            first = len(rows) - len(stubs)
-            starts[first:], ends[first:] = [stub[0] for stub in stubs], [stub[1] for stub in stubs]
-            number[first:] = np.arange(len(stubs))
-        codes = self._codes(rows)
+    def _occurrences(self, rows: RowIds, times: tuple[Times, Times] | None = None) -> Occurrences:
+        """Occurrences as they stand in segments, without those whose key has null; `times` are those of stubs."""
+        view, dictionary = self.inputs[0], self.runtime.tables.dictionary
+        columns = [dictionary.canonical(view.table.data[view.vars[name], rows]) for name in self.key]
+        start, end = (view.table.data[START, rows], view.table.data[END, rows]) if times is None else times
+        same = np.full(len(rows), k.UNKNOWN)
+        fields = np.stack([start, end, rows if times is None else ~rows, same, same, np.full(len(rows), -1)])
         keyed = np.ones(len(rows), bool)
-        for column in codes:
-            keyed &= ~self.runtime.tables.dictionary.is_null(column)
+        for column in columns:
+            keyed &= ~dictionary.is_null(column)
         if not keyed.all():
-            rows, starts, ends, number = rows[keyed], starts[keyed], ends[keyed], number[keyed]
-            codes = [column[keyed] for column in codes]
-        if not len(rows):
-            return
-        order = np.lexsort((starts, *codes[::-1]))
-        rows, starts, ends, number = rows[order], starts[order], ends[order], number[order]
-        codes = [column[order] for column in codes]
-        begins, lasts, greatest = _chains(codes, starts, ends, self.gap)
-        keys = zip(*(column[begins].tolist() for column in codes), strict=True) if codes else [()] * len(begins)
-        bounds = zip(begins.tolist(), lasts.tolist(), strict=True)
-        for key, start, end, (lo, hi) in zip(keys, starts[begins].tolist(), greatest.tolist(), bounds, strict=True):
-            own, kept = rows[lo:hi], list[tuple[int, int, int]]()
-            if stubs:
-                some = number[lo:hi]
-                own, kept = own[some < 0], [stubs[i] for i in some[some >= 0].tolist()]
-            yield OpenSession(key, start, end, [own], kept)
+            fields, columns = fields[:, keyed], [column[keyed] for column in columns]
+        return self.lines.number(columns, fields.shape[1]), fields
 
-    def _insert(self, new: OpenSession) -> list[OpenSession]:
-        """Takes a session in; the ones that it is merged with are gone."""
-        line = self.sessions.setdefault(new.key, [])
-        lo = bisect_right(line, new.start, key=_start_of)
-        if lo and line[lo - 1].end + self.gap >= new.start:
-            lo -= 1
-        hi = lo
-        while hi < len(line) and line[hi].start <= new.end + self.gap:
-            _absorb(new, line[hi])
-            hi += 1
-        gone = line[lo:hi]
-        line[lo:hi] = [new]
-        heapq.heappush(self.ahead, (new.end + self.gap, next(self.numbers), new))
-        self.touched += 1 + len(gone)
-        return gone
+    def _disturb(self, *changed: Occurrences) -> tuple[Array, Times, Times]:
+        """Takes back the windows of sessions that occurrences concern; over which times sessions change, by group."""
+        groups, fields = _joined(changed)
+        given = self.lines.grouped(groups, fields[:2])
+        groups = np.repeat(given.groups, np.diff(given.begins))
+        los, his = given.rows.copy()
+        windows, counts = np.empty(self.out.table.live, np.int64), np.zeros(3, np.int64)
+        k.disturbed_sessions(groups, los, his, self.gap, self.lines.spans, self.lines.pool, windows, counts)
+        if counts[1]:
+            self.out.table.kill(windows[: counts[1]].copy())
+        self.touched += int(counts[2])
+        return groups[: counts[0]], los[: counts[0]], his[: counts[0]]
 
-    def _remove(self, rows: RowIds) -> list[OpenSession]:
-        """Occurrences go: their sessions are made anew of what is left of them."""
-        table, touched = self.inputs[0].table, dict[int, OpenSession]()
-        keys = zip(*(column.tolist() for column in self._codes(rows)), strict=True) if self.key else [()] * len(rows)
-        for start, key in zip(table.data[START, rows].tolist(), keys, strict=True):
-            line = self.sessions.get(key, [])
-            at = bisect_right(line, start, key=_start_of) - 1
-            if at >= 0 and start <= line[at].end:  # null is no key
-                touched[id(line[at])] = line[at]
-        for session in touched.values():
-            line = self.sessions[session.key]
-            at = bisect_right(line, session.start, key=_start_of) - 1
-            members = np.concatenate([NONE, *session.rows])
-            members = members[table.alive[members].astype(bool)]
-            parts = list(self._groups(members, session.stubs))
-            line[at : at + 1] = parts
-            for part in parts:
-                heapq.heappush(self.ahead, (part.end + self.gap, next(self.numbers), part))
-            session.stands = False
-            self.touched += len(members)
-            if not line:
-                del self.sessions[session.key]
-        return list(touched.values())
+    def _sessions(self, lines: Segments, groups: Array, los: Times, his: Times) -> Array:
+        """The sessions over some times, made anew: group, begin, end, first position."""
+        counts = np.zeros(2, np.int64)
+        k.divide_sessions(groups, los, his, self.gap, lines.spans, lines.pool, counts)
+        self.touched += int(counts[1])
+        found = np.empty((4, counts[0]), np.int64)
+        return found[:, : k.sessions_over(groups, los, his, lines.spans, lines.pool, found)]
 
-    def _give(self) -> None:
-        """Gives the windows that the clock has reached."""
-        now, given = self.runtime.now, list[OpenSession]()
-        while self.ahead and now is not None and self.ahead[0][0] <= now:
-            session = heapq.heappop(self.ahead)[2]
-            if session.stands and session.end + self.gap - session.start <= self.most:
-                given.append(session)
-        if not given:
-            return
-        table = self.out.table
-        times = [(one.start, one.end + self.gap, -1, -1, 0, *one.key) for one in given]
-        columns = np.array(times, np.int64).T
-        fields = np.zeros((table.width, len(given)), np.int64)
-        fields[:5] = columns[:5]
-        for i, name in enumerate(self.key):
-            fields[self.out.vars[name]] = columns[5 + i]
-        first = table.n
-        table.append(np.ascontiguousarray(fields))
-        for i, session in enumerate(given):
-            session.out = first + i
+    def _give(self, sessions: Array) -> None:
+        """Gives the windows that the clock has reached; the others wait."""
+        self.ahead.add(self._waiting(sessions))
+        given = self.ahead.take(-FAR if self.runtime.now is None else self.runtime.now)
+        positions, first = unique_first(self._positions(given))
+        positions, given = positions[positions >= 0], given[:, first[positions >= 0]]
+        if len(positions):
+            table, (ends, groups, begins) = self.out.table, given
+            fields = np.zeros((table.width, len(ends)), np.int64)
+            fields[START], fields[END], fields[LEFT], fields[RIGHT] = begins, ends, -1, -1
+            for name, codes in zip(self.key, self.lines.keys.data, strict=True):
+                fields[self.out.vars[name]] = codes[groups]
+            self.lines.pool[k.WINDOW, positions] = np.arange(table.n, table.n + len(ends))
+            table.append(fields)
+
+    def _waiting(self, sessions: Array) -> Array:
+        """The windows of sessions, if they are not too long, as `ahead` has them."""
+        groups, begins, ends, _ = sessions[:, sessions[2] + self.gap - sessions[1] <= self.most]
+        return np.stack([ends + self.gap, groups, begins])
+
+    def _positions(self, waiting: Array) -> Array:
+        """Where the sessions of windows begin; -1 of those that are others now."""
+        ends, groups, begins = waiting
+        positions = np.empty(len(ends), np.int64)
+        k.find_sessions(groups, begins, ends - self.gap, self.lines.spans, self.lines.pool, positions)
+        return positions
 
     # What it keeps
 
@@ -203,28 +157,38 @@ class SessionWindows(Clocked):
             self.pending = None
             return np.ones(table.n, bool)
         since = horizon.since[id(table)]
-        closed, stubs = since - longest - 1, list[tuple[int, int, int]]()
-        for line in self.sessions.values():
-            for session in line:
-                if session.end + self.gap > closed:
-                    stubs += self._settled(session, since)
+        closed = since - longest - 1
+        stubs = self._settled(since, closed)
         self.pending = (stubs, closed)
         mask = np.zeros(table.n, bool)
-        mask[[stub[2] for stub in stubs]] = True
+        mask[stubs[:, 2]] = True
         return mask
 
-    def _settled(self, session: OpenSession, since: int) -> Iterable[tuple[int, int, int]]:
-        """The settled occurrences of a session, as one stub for each group that they make by themselves."""
-        members = np.concatenate([NONE, *session.rows])
-        members = members[self.inputs[0].table.data[END, members] < since]
-        for part in self._groups(members, session.stubs):
-            yield part.start, part.end, int(part.rows[0][0]) if len(part.rows[0]) else part.stubs[0][2]
+    def _settled(self, since: int, closed: int) -> Array:
+        """The settled occurrences of sessions that are not closed: a stub for each group that they make by themselves."""
+        lines = self.lines
+        groups = np.repeat(np.arange(lines.keys.n), lines.spans[COUNT, : lines.keys.n])
+        fields = lines.pool[:, lines.positions()]
+        last = np.ones(len(groups), bool)
+        last[:-1] = (groups[1:] != groups[:-1]) | (fields[k.BEGIN, 1:] != fields[k.BEGIN, :-1])
+        ends = fields[k.GREATEST, last][np.cumsum(last) - last]
+        kept = (ends + self.gap > closed) & ((fields[k.ROW] < 0) | (fields[k.END] < since))
+        part, fields[k.GREATEST :] = lines.without_rows(), k.UNKNOWN
+        _, begins, ends, positions = self._entered(part, (groups[kept], fields[:, kept]))
+        rows = part.pool[k.ROW, positions]
+        return np.stack([begins, ends, np.where(rows < 0, ~rows, rows)], axis=1)
+
+    def _entered(self, lines: Segments, occurrences: Occurrences) -> Array:
+        """Puts occurrences into empty segments; their sessions."""
+        given = lines.grouped(*occurrences)
+        lines.enter(given)
+        far = np.full(len(given.groups), FAR)
+        return self._sessions(lines, given.groups, -far, far)
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
-        to = places[id(self.inputs[0].table)]
         stubs, closed = self.pending or (self.stubs, self.closed)
-        self.stubs = [(start, end, int(to[row])) for start, end, row in stubs]
+        self.stubs = np.stack([*stubs.T[:2], places[id(self.inputs[0].table)][stubs[:, 2]]], axis=1)
         self.closed, self.pending = closed if self.closed is None else max(self.closed, closed or -FAR), None
 
     def parents(self) -> list[tuple[int, Table]]:
@@ -232,24 +196,21 @@ class SessionWindows(Clocked):
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.sessions, self.ahead, now = {}, [], self.runtime.now
-        table, codes = self.out.table, [self.out.vars[name] for name in self.key]
-        known = {}
-        for row in table.standing().tolist():
-            known[tuple(table.data[[START, END, *codes], row].tolist())] = row
-        for session in self._groups(self.inputs[0].table.standing(), self.stubs):
-            end = session.end + self.gap
-            if self.closed is not None and end <= self.closed:
-                continue
-            self.sessions.setdefault(session.key, []).append(session)
-            session.out = known.get((session.start, end, *session.key), -1)
-            if now is None or end > now:
-                heapq.heappush(self.ahead, (end, next(self.numbers), session))
+        self._clear()
+        starts, ends, rows = self.stubs.T
+        given = self._occurrences(self.inputs[0].table.standing()), self._occurrences(rows, (starts, ends))
+        waiting = self._waiting(self._entered(self.lines, _joined(given)))
+        table, windows = self.out.table, self.out.table.standing()
+        groups = self.lines.number([table.data[self.out.vars[name], windows] for name in self.key], len(windows))
+        positions = self._positions(np.stack([table.data[END, windows], groups, table.data[START, windows]]))
+        self.lines.pool[k.WINDOW, positions[positions >= 0]] = windows[positions >= 0]
+        now = self.runtime.now
+        self.ahead.add(waiting if now is None else waiting[:, waiting[0] > now])
 
     # Snapshots
 
     def state(self, number: Mapping[int, int]) -> Any:
-        return {"stubs": np.array(self.stubs, np.int64).reshape(-1, 3), "closed": self.closed}
+        return {"stubs": self.stubs, "closed": self.closed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
         require(isinstance(state, dict) and state.keys() == {"stubs", "closed"}, "sessions that are none")
@@ -258,40 +219,12 @@ class SessionWindows(Clocked):
         require(sound and is_time(closed), "sessions that are none")
         check_numbers(stubs[:, 2], 0, self.inputs[0].table.n, NOT_THERE)
         require(bool((stubs[:, 0] <= stubs[:, 1]).all()), "a session that ends before it begins")
-        self.stubs, self.closed = [tuple(stub) for stub in stubs.tolist()], closed
+        self.stubs, self.closed = stubs, closed
 
     def check(self) -> None:
         data = self.out.table.data[:, : self.out.table.n]
         require(bool((data[START] <= data[END]).all()), "a session that ends before it begins")
 
 
-def _start_of(session: OpenSession) -> int:
-    return session.start
-
-
-def _absorb(session: OpenSession, other: OpenSession) -> None:
-    """Merges another session into one; the longer list of pieces goes on."""
-    other.stands = False
-    session.start, session.end = min(session.start, other.start), max(session.end, other.end)
-    pieces, fewer = (other.rows, session.rows) if len(other.rows) > len(session.rows) else (session.rows, other.rows)
-    pieces += fewer
-    session.rows = pieces
-    session.stubs = [*session.stubs, *other.stubs]
-
-
-def _chains(codes: Sequence[Array], starts: Array, ends: Array, gap: int) -> tuple[Array, Array, Array]:
-    """Where sessions begin and end among occurrences in the order of key and start, and their greatest ends."""
-    new = np.zeros(len(starts), bool)
-    new[0] = True
-    for column in codes:
-        new[1:] |= column[1:] != column[:-1]
-    group = np.cumsum(new) - 1
-    # The greatest end so far of each key: ends as ranks, lifted by the key, so that one pass serves all keys.
-    order = np.argsort(ends, kind="stable")
-    rank = np.empty(len(ends), np.int64)
-    rank[order] = np.arange(len(ends))
-    latest = ends[order][np.maximum.accumulate(rank + group * len(ends)) % len(ends)]
-    new[1:] |= starts[1:] > latest[:-1] + gap
-    begins = np.flatnonzero(new)
-    lasts = np.append(begins[1:], len(starts))
-    return begins, lasts, latest[lasts - 1]
+def _joined(parts: Sequence[Occurrences]) -> Occurrences:
+    return np.concatenate([groups for groups, _ in parts]), np.hstack([fields for _, fields in parts])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Settled(EachRow, Clocked):
-    """The rows that the clock has reached: what must stay away up to their ends has stayed away.
+    """The rows that the clock has reached: what must be absent up to their ends has stayed away.
 
     An event that ends before that, as the answer of a query with an absence at its end, is there no sooner.
     """

@@ -61,7 +61,7 @@ def augury_version() -> str:
         return "unknown"
 
 
-def pieces(kind: str, state: Any, **about: str) -> list[bytes | memoryview]:
+def pieces(kind: str, state: object, **about: str) -> list[bytes | memoryview]:
     """State as bytes in pieces, which need not be put together to be written."""
     writer = Writer()
     try:
@@ -80,11 +80,11 @@ def pieces(kind: str, state: Any, **about: str) -> list[bytes | memoryview]:
     return [*found, digest.digest()]
 
 
-def packed(kind: str, state: Any, **about: str) -> bytes:
+def packed(kind: str, state: object, **about: str) -> bytes:
     return b"".join(pieces(kind, state, **about))
 
 
-def unpacked(kind: str, data: Any) -> tuple[SnapshotHeader, Any]:
+def unpacked(kind: str, data: object) -> tuple[SnapshotHeader, Any]:
     """What was saved; raises SnapshotError where anything about the bytes is wrong."""
     described, parts = _opened(kind, data)
     try:
@@ -101,7 +101,7 @@ def unpacked(kind: str, data: Any) -> tuple[SnapshotHeader, Any]:
     return head, state
 
 
-def _opened(kind: str, data: Any) -> tuple[dict[str, Any], list[Array]]:
+def _opened(kind: str, data: object) -> tuple[dict[str, Any], list[Array]]:
     """The head, and the parts as they lie in the bytes."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise not_whole(f"it is no bytes, but {type(data).__name__}")

@@ -43,7 +43,7 @@ def are_values(given: Iterable[Any]) -> bool:
     return all(are_values(v.args if type(v) is Term else v) for v in found if type(v) in _NESTED)
 
 
-def is_column(column: Any, length: int) -> bool:
+def is_column(column: object, length: int) -> bool:
     """Whether it is a column of so many values."""
     if isinstance(column, np.ndarray):
         return column.ndim == 1 and len(column) == length
@@ -52,16 +52,16 @@ def is_column(column: Any, length: int) -> bool:
     )
 
 
-def is_time(value: Any) -> bool:
+def is_time(value: object) -> bool:
     return value is None or (type(value) is int and MIN_INT <= value <= MAX_INT)
 
 
-def _text(kind: type, text: Any) -> Any:
+def _text(kind: type, text: object) -> Any:
     require(isinstance(text, str), f"no text in {kind.__name__}")
     return kind(text)
 
 
-def _number(kind: type, number: Any) -> Any:
+def _number(kind: type, number: object) -> Any:
     require(type(number) is int, f"no number in {kind.__name__}")
     return kind(number)
 
@@ -172,7 +172,7 @@ FORM_OF = {form.kind: form for form in FORMS}
 FORM_NAMED = {form.name: form for form in FORMS}
 
 
-def are_texts(given: Any, null: bool = False) -> bool:
+def are_texts(given: object, null: bool = False) -> bool:
     """Whether it is a list of texts, some of them null where that may be."""
     kinds = {str, type(None)} if null else {str}
     return isinstance(given, list) and set(map(type, given)) <= kinds

@@ -58,7 +58,7 @@ class SnapshotReader:
             case "d", [keys, values]:
                 names = self.many(keys)
                 found = dict(zip(names, self.many(values), strict=True))
-                require(len(found) == len(names), "a name stands twice")
+                require(len(found) == len(names), "a name occurs twice")
                 return found
             case "o", [str(name), state]:
                 return _form(name).make(self.value(state))
@@ -71,7 +71,7 @@ class SnapshotReader:
                 return self._array(name).reshape(shape)
         return self.many(node)
 
-    def _values(self, node: Any) -> list[Any]:
+    def _values(self, node: object) -> list[Any]:
         """The values of a column, which are looked at once, however many columns have them."""
         if type(node) is int:
             require(0 <= node < len(self._shared), "values that are not there")
@@ -130,7 +130,7 @@ class SnapshotReader:
         found: list[Any] = [text[a:b] for a, b in zip(starts, ends, strict=True)] if ends else []
         return [None if n < 0 else t for n, t in zip(lengths.tolist(), found, strict=True)] if null else found
 
-    def _ragged(self, kind: type, inside: Any) -> list[Any]:
+    def _ragged(self, kind: type, inside: object) -> list[Any]:
         lengths = self._whole()
         require(not len(lengths) or int(lengths.min()) >= 0, "a length below zero")
         flat = self.many(inside)

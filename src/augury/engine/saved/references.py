@@ -21,7 +21,7 @@ def check_numbers(numbers: Integers, least: int, limit: int, what: str) -> None:
         require(least <= int(numbers.min()) and int(numbers.max()) < limit, what)
 
 
-def is_array(given: Any, dtype: Any, length: int) -> bool:
+def is_array(given: object, dtype: object, length: int) -> bool:
     return isinstance(given, np.ndarray) and given.dtype == dtype and given.shape == (length,)
 
 

@@ -78,7 +78,7 @@ class Writer:
             raise TypeError(f"{kind.__name__} is nothing that can be saved")
         return ["o", form.name, self.node(form.state(value))]
 
-    def _values(self, values: Sequence[Any]) -> Any:
+    def _values(self, values: Sequence[object]) -> Any:
         if id(values) in self._shared:
             return self._shared[id(values)]
         self._shared[id(values)] = len(self._shared)

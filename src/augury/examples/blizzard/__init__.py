@@ -80,13 +80,13 @@ def write(folder: Path, size: int) -> int:
     return int(table.num_rows)
 
 
-def tables(found: ExampleResult) -> list[ExampleTable]:
+def tables(result: ExampleResult) -> list[ExampleTable]:
     """The tables 2 and 3 of the paper, for our data, and the places."""
-    read = Counter(pq.read_table(found.folder / "readings.parquet", columns=["station"])["station"].to_pylist())
-    settled, warned = (Counter(e.args[0] for e in found.of(type)) for type in ("settling", "warning"))
-    kinds = Counter((e.args[1], e.args[0]) for e in found.of("affected"))
+    read = Counter(pq.read_table(result.folder / "readings.parquet", columns=["station"])["station"].to_pylist())
+    settled, warned = (Counter(e.args[0] for e in result.of(type)) for type in ("settling", "warning"))
+    kinds = Counter((e.args[1], e.args[0]) for e in result.of("affected"))
     growing: dict[tuple[object, int], list[Event]] = {}
-    for event in found.of("blizzard_area"):
+    for event in result.of("blizzard_area"):
         growing.setdefault((event.args[0], event.start), []).append(event)
     areas = list(growing.values())
     return [
@@ -98,7 +98,7 @@ def tables(found: ExampleResult) -> list[ExampleTable]:
         ExampleTable(
             f"Areas: {len(areas):,}, with all stations that had a warning in them",
             ("area", "from", "to", "iterations"),
-            [(_stations(several), *_span(found, several), several[-1].args[2]) for several in areas],
+            [(_stations(several), *_span(result, several), several[-1].args[2]) for several in areas],
         ),
         ExampleTable(
             "Places affected", ("kind", "place", "times"), [(*key, times) for key, times in sorted(kinds.items())]
@@ -110,8 +110,8 @@ def _stations(area: list[Event]) -> str:
     return ", ".join(dict.fromkeys(str(name) for name in (area[0].args[0], *(event.args[1] for event in area))))
 
 
-def _span(found: ExampleResult, area: list[Event]) -> tuple[str, str]:
-    return found.time(area[0].start), found.time(area[-1].end)
+def _span(result: ExampleResult, area: list[Event]) -> tuple[str, str]:
+    return result.time(area[0].start), result.time(area[-1].end)
 
 
 EXAMPLE = Example(

@@ -25,7 +25,7 @@ PARTS = 24  # in which the readings are told
 
 def main(days: int, chart: str | None = None) -> None:
     """A line for each pattern: readings in a second of processor time, answers, and the most that a session held."""
-    found: dict[str, tuple[float, float]] = {}
+    measured: dict[str, tuple[float, float]] = {}
     example = load("blizzard")
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -46,20 +46,20 @@ def main(days: int, chart: str | None = None) -> None:
                 session.prune()
             took = time.process_time() - began
             click.echo(f"{title:<14}{readings / took:>12,.0f}{answers:>10,}{held / 1e6:>12.1f}")
-            found[title] = (readings / took, held / 1e6)
+            measured[title] = (readings / took, held / 1e6)
     if chart is not None:
-        _draw(found).save(chart)
+        _draw(measured).save(chart)
         click.echo(f"drew {chart}")
 
 
-def _draw(found: dict[str, tuple[float, float]]) -> Picture:
+def _draw(measured: dict[str, tuple[float, float]]) -> Picture:
     """Throughput and state side by side, a bar for each pattern."""
     with style():
         drawn = figure(720, 230)
         for index, (title, unit) in enumerate((("Throughput", "readings per CPU second"), ("State", "MB at most"))):
             axes = drawn.add_subplot(1, 2, index + 1)
             bars = axes.barh(
-                list(found), [values[index] for values in found.values()], color=PALETTE[index], height=0.6
+                list(measured), [values[index] for values in measured.values()], color=PALETTE[index], height=0.6
             )
             axes.bar_label(bars, fmt="{:,.0f}" if index == 0 else "{:.1f}", padding=4, fontsize=9)
             axes.set(title=title, xlabel=unit)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, graph_event, lines_of
+from augury.examples import EventObject, Example, graph_event, lines_of
 
 START = datetime(2026, 10, 1)
 CARDS = ("c1", "c2", "c3", "c4", "c5")
 
 
-def withdrawals(count: int) -> list[dict[str, Any]]:
+def withdrawals(count: int) -> list[EventObject]:
     """So many withdrawals, one every nine minutes or so; now and then a thief takes much, and then little by little."""
     chance = random.Random(4)
     result: list[tuple[datetime, str, int, str]] = []
-    at = START
+    time = START
     while len(result) < count:
-        at += timedelta(seconds=chance.randrange(300, 800))
+        time += timedelta(seconds=chance.randrange(300, 800))
         card, terminal = chance.choice(CARDS), chance.choice(("t1", "t1", "t2"))
-        result.append((at, card, chance.choice((20, 40, 60, 100, 150)), terminal))
+        result.append((time, card, chance.choice((20, 40, 60, 100, 150)), terminal))
         if chance.random() < 0.12:
-            theft, card, away = at, chance.choice(CARDS), chance.choice(("t2", "t3", "t4"))
+            theft, card, away = time, chance.choice(CARDS), chance.choice(("t2", "t3", "t4"))
             for amount in (500, *(chance.choice((20, 30, 50)) for _ in range(chance.randrange(1, 5)))):
                 theft += timedelta(seconds=chance.randrange(60, 400))
                 result.append((theft, card, amount, away))

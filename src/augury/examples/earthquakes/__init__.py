@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from importlib.resources import files
-from typing import Any
 
-from augury.examples import Example, ExampleResult, ExampleTable, lines_of
+from augury.examples import EventObject, Example, ExampleResult, ExampleTable, lines_of
 
 
-def reports(count: int) -> list[dict[str, Any]]:
+def reports(count: int) -> list[EventObject]:
     """The first so many reports, in the order of their last revision; they are heard at the end of the hour."""
     text = files("augury.examples.earthquakes").joinpath("reports.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))[:count]
@@ -28,29 +27,32 @@ def reports(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def tables(found: ExampleResult) -> list[ExampleTable]:
-    followers = Counter(event.args[0] for event in found.of("aftershock"))
-    shocks = sorted(found.of("main_shock"), key=lambda event: float(str(event.args[1])), reverse=True)
+def tables(result: ExampleResult) -> list[ExampleTable]:
+    followers = Counter(event.args[0] for event in result.of("aftershock"))
+    shocks = sorted(result.of("main_shock"), key=lambda event: float(str(event.args[1])), reverse=True)
     return [
         ExampleTable(
             f"Main shocks: {len(shocks)}, the strongest of them",
             ("at", "magnitude", "aftershocks", "place"),
-            [(found.time(e.end), e.args[1], followers[e.args[0]], e.args[4]) for e in shocks],
+            [(result.time(e.end), e.args[1], followers[e.args[0]], e.args[4]) for e in shocks],
         ),
         ExampleTable(
             "Foreshocks: a stronger one came within three days",
             ("from", "to", "magnitude", "then", "place"),
-            [(found.time(e.start), found.time(e.end), e.args[1], e.args[3], e.args[4]) for e in found.of("foreshock")],
+            [
+                (result.time(e.start), result.time(e.end), e.args[1], e.args[3], e.args[4])
+                for e in result.of("foreshock")
+            ],
         ),
         ExampleTable(
             "Swarms: 15 or more within 10 km in six hours",
             ("from", "quakes", "strongest", "place"),
-            [(found.time(e.start), *e.args[1:]) for e in found.of("swarm")],
+            [(result.time(e.start), *e.args[1:]) for e in result.of("swarm")],
         ),
         ExampleTable(
             "Day by day",
             ("from", "quakes", "strongest", "place"),
-            [(found.time(e.start), *e.args) for e in found.of("daily")],
+            [(result.time(e.start), *e.args) for e in result.of("daily")],
         ),
     ]
 

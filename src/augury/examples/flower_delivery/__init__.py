@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import EventObject, Example, lines_of
 
 MORNING = datetime(2026, 2, 14, 13)  # eight o'clock in New York
 POSITIONS = {"Manhattan": (4045, 7364), "Brooklyn": (4038, 7350), "Staten Island": (4037, 7380), "Queens": (4045, 7350)}
@@ -14,29 +13,29 @@ STORES = {"Rose Garden": "automatic", "Tulip & Co": "manual", "Orchid House": "a
 DRIVERS = ("ann", "bob", "cleo", "dora", "emil")
 
 
-def shift(count: int) -> list[dict[str, Any]]:
+def shift(count: int) -> list[EventObject]:
     """So many requests, ten minutes apart, and what comes of them."""
     chance = random.Random(14)
-    result: list[tuple[float, str, list[Any]]] = []
+    result: list[tuple[float, str, list[object]]] = []
     for driver in DRIVERS:
         for minute in range(0, 10 * count, 15):
             x, y = POSITIONS[chance.choice(list(POSITIONS))]
             result.append((minute + chance.random(), "gps", [driver, {"functor": "coord", "args": ["N", x, "W", y]}]))
     for number in range(count):
-        at, name, store = 5.0 + 10 * number, f"r{number + 1}", chance.choice(list(STORES))
+        minutes, name, store = 5.0 + 10 * number, f"r{number + 1}", chance.choice(list(STORES))
         service = chance.choice(("express", "standard"))
-        result.append((at, "request", [name, chance.choice(list(POSITIONS)), service, store]))
+        result.append((minutes, "request", [name, chance.choice(list(POSITIONS)), service, store]))
         bidders = chance.sample(DRIVERS, chance.choice((0, 4, 5, 5)))
         for driver in bidders:
-            result.append((at + chance.uniform(0.2, 2.2), "bid", [name, driver, chance.choice((5, 10, 15))]))
+            result.append((minutes + chance.uniform(0.2, 2.2), "bid", [name, driver, chance.choice((5, 10, 15))]))
         if bidders and STORES[store] == "manual":
-            result.append((at + 4, "chosen", [name, bidders[0]]))
+            result.append((minutes + 4, "chosen", [name, bidders[0]]))
         if bidders and chance.random() < 0.9:
-            picked = at + chance.uniform(8, 26)
+            picked = minutes + chance.uniform(8, 26)
             result.append((picked, "picked_up", [name]))
             if chance.random() < 0.9:
                 result.append((picked + chance.uniform(10, 60), "delivered", [name]))
-    result.sort(key=lambda one: one[0])
+    result.sort(key=lambda entry: entry[0])
     return [
         {
             "type": type,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from importlib.resources import files
-from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import EventObject, Example, lines_of
 
 
-def days(count: int) -> list[dict[str, Any]]:
+def days(count: int) -> list[EventObject]:
     """The first so many days."""
     text = files("augury.examples.seattle_weather").joinpath("days.csv").read_text(encoding="utf-8")
     numbers = ("precipitation", "temp_max", "temp_min", "wind")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, graph_event, lines_of
+from augury.examples import EventObject, Example, graph_event, lines_of
 
 START = datetime(2026, 4, 1, 8)
 COMPANIES = ("goog", "sap", "asml", "ibm")
@@ -15,20 +14,20 @@ PREFIX = "@prefix : <http://stockmarket.org/ns#> . "
 HEAD = (0.012, -0.006, 0.025, -0.022, 0.01, -0.02)
 
 
-def quotes(count: int) -> list[dict[str, Any]]:
+def quotes(count: int) -> list[EventObject]:
     """So many quotes of each company: a random walk, in which a shape begins now and then."""
     chance = random.Random(9)
     price = {company: chance.uniform(80, 300) for company in COMPANIES}
     plan: dict[str, list[float]] = {company: [] for company in COMPANIES}
-    result: list[dict[str, Any]] = []
+    result: list[EventObject] = []
     for number in range(count):
         for index, company in enumerate(COMPANIES):
             if not plan[company] and chance.random() < 0.06:
                 plan[company] = list(chance.choice((V, HEAD)))
             price[company] *= 1 + (plan[company].pop(0) if plan[company] else chance.gauss(0, 0.0015))
-            at = START + timedelta(minutes=5 * number, seconds=index)
+            time = START + timedelta(minutes=5 * number, seconds=index)
             graph = f":{company} :price {price[company]:.2f} ; :volume {chance.randrange(100, 9000)} ."
-            result.append(graph_event("http://stockmarket.org/stocks", at, f"q{len(result)}", PREFIX + graph))
+            result.append(graph_event("http://stockmarket.org/stocks", time, f"q{len(result)}", PREFIX + graph))
     return result
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from importlib.resources import files
-from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import EventObject, Example, lines_of
 
 NOON = datetime(2026, 9, 1, 12)
 # News, by the minute they are of, and the minute at which they are heard: the last one comes late, and revises.
@@ -24,7 +24,7 @@ def links() -> list[tuple[str, str]]:
     return [(row["supplier"], row["customer"]) for row in csv.DictReader(text.splitlines())]
 
 
-def quotes(minutes: int) -> list[dict[str, Any]]:
+def quotes(minutes: int) -> list[EventObject]:
     """Quotes every two minutes; now and then one rises, and those downstream follow, some minutes later."""
     chance = random.Random(3)
     down: dict[str, list[str]] = {}
@@ -33,7 +33,7 @@ def quotes(minutes: int) -> list[dict[str, Any]]:
     companies = sorted({name for link in links() for name in link})
     prices = {name: chance.uniform(20, 200) for name in companies}
     rises: dict[int, set[str]] = {}
-    found: list[tuple[int, int, str, list[Any]]] = [(at, heard, type, args) for at, heard, type, args in NEWS]
+    events: list[tuple[int, int, str, Sequence[object]]] = list(NEWS)
     for minute in range(0, minutes, 2):
         if minute % 40 == 10:
             rises.setdefault(minute, set()).add("Steel Works" if minute == 170 else chance.choice(sorted(down)))
@@ -44,12 +44,12 @@ def quotes(minutes: int) -> list[dict[str, Any]]:
                 for customer in down.get(name, ()):
                     if chance.random() < 0.8:
                         rises.setdefault(minute + chance.choice((2, 4)), set()).add(customer)
-            found.append((minute, minute, "price", [name, round(prices[name], 2)]))
-    kept = sorted((item for item in found if item[1] < minutes), key=lambda one: one[1])
+            events.append((minute, minute, "price", [name, round(prices[name], 2)]))
+    kept = sorted((item for item in events if item[1] < minutes), key=lambda entry: entry[1])
     return [
-        {"type": type, "args": args, "time": (NOON + timedelta(minutes=at)).isoformat(" "), "id": f"{type}{number}"}
+        {"type": type, "args": args, "time": (NOON + timedelta(minutes=start)).isoformat(" "), "id": f"{type}{number}"}
         | {"heard": (NOON + timedelta(minutes=heard)).isoformat(" ")}
-        for number, (at, heard, type, args) in enumerate(kept)
+        for number, (start, heard, type, args) in enumerate(kept)
     ]
 
 

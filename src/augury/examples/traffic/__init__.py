@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, graph_event, lines_of
+from augury.examples import EventObject, Example, graph_event, lines_of
 
 MORNING = datetime(2026, 11, 2, 6)
 PREFIX = "@prefix : <http://traffic.org/ns#> . "
@@ -17,11 +16,11 @@ ROADS = {
 }  # each road of a group with those at its place in the other groups
 
 
-def observations(count: int) -> list[dict[str, Any]]:
+def observations(count: int) -> list[EventObject]:
     """So many rounds of observations: jams come at the main roads, and some of them spread."""
     chance = random.Random(6)
     level = {road: 1.0 for roads in ROADS.values() for road in roads}
-    result: list[dict[str, Any]] = []
+    result: list[EventObject] = []
     for number in range(count):
         for index, road in enumerate(ROADS["main"]):
             if chance.random() < 0.06:
@@ -33,8 +32,8 @@ def observations(count: int) -> list[dict[str, Any]]:
             for road in roads:
                 level[road] = max(0.5, level[road] * 0.85)
                 graph = f":o{len(result)} :road :{road} ; :congestion {level[road]:.1f} ."
-                at = MORNING + timedelta(minutes=5 * number)
-                result.append(graph_event(f"http://traffic.org/{group}", at, f"o{len(result)}", PREFIX + graph))
+                time = MORNING + timedelta(minutes=5 * number)
+                result.append(graph_event(f"http://traffic.org/{group}", time, f"o{len(result)}", PREFIX + graph))
     return result
 
 

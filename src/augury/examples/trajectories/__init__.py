@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, graph_event, lines_of
+from augury.examples import EventObject, Example, graph_event, lines_of
 
 DAWN = datetime(2026, 8, 3, 4)
 VESSELS = ("v1", "v2", "v3", "v4")
 
 
-def fixes(count: int) -> list[dict[str, Any]]:
+def fixes(count: int) -> list[EventObject]:
     """So many trips of each vessel, with a position every twenty minutes."""
     chance = random.Random(8)
     result: list[tuple[datetime, str, int, str, int]] = []
     for index, vessel in enumerate(VESSELS):
-        at = DAWN + timedelta(minutes=3 * index)
+        time = DAWN + timedelta(minutes=3 * index)
         for _ in range(count):
             course = chance.choice((250, 260, 270, 280))
             fishing, steady = chance.random() < 0.6, chance.random() < 0.7
@@ -26,13 +25,13 @@ def fixes(count: int) -> list[dict[str, Any]]:
                 trip.append((chance.randrange(8, 12), "sea", course if steady or number != 1 else course + 10))
             trip.append((0, "fishing area" if fishing else "anchorage", course))
             for speed, where, direction in trip:
-                result.append((at, vessel, speed, where, direction))
-                at += timedelta(minutes=20)
-            at += timedelta(hours=5)
+                result.append((time, vessel, speed, where, direction))
+                time += timedelta(minutes=20)
+            time += timedelta(hours=5)
     graph = '@prefix : <http://harbour.org/ns#> . :{} :speed {} ; :location "{}" ; :direction {} .'
     return [
-        graph_event("http://harbour.org/boats", at, f"f{n}", graph.format(vessel, speed, where, direction))
-        for n, (at, vessel, speed, where, direction) in enumerate(sorted(result))
+        graph_event("http://harbour.org/boats", time, f"f{n}", graph.format(vessel, speed, where, direction))
+        for n, (time, vessel, speed, where, direction) in enumerate(sorted(result))
     ]
 
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import EventObject, Example, lines_of
 
 FIRST = datetime(2026, 5, 4)
 PRODUCTS = ("tea", "books", "roses", "cheese", "lamp")
 
 
-def orders(count: int) -> list[dict[str, Any]]:
+def orders(count: int) -> list[EventObject]:
     """So many orders, half an hour apart on the average."""
     chance = random.Random(5)
-    result: list[tuple[datetime, str, list[Any]]] = []
-    at = FIRST
+    result: list[tuple[datetime, str, list[object]]] = []
+    time = FIRST
     for number in range(1, count + 1):
-        at += timedelta(minutes=round(chance.expovariate(1 / 30)) + 1)
+        time += timedelta(minutes=round(chance.expovariate(1 / 30)) + 1)
         product, parcel = chance.choice(PRODUCTS), f"p{number}"
-        result.append((at, "order", [number, product, chance.choice((1, 2, 5, 12, 30))]))
+        result.append((time, "order", [number, product, chance.choice((1, 2, 5, 12, 30))]))
         if chance.random() < 0.95:
-            left = at + timedelta(minutes=round(chance.lognormvariate(4.8, 0.8)))
+            left = time + timedelta(minutes=round(chance.lognormvariate(4.8, 0.8)))
             result.append((left, "shipped", [number, parcel]))
             if chance.random() < 0.97:
                 result.append((left + timedelta(minutes=round(chance.gauss(1500, 500)) % 4000), "delivered", [parcel]))

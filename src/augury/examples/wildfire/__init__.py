@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
-from augury.examples import Example, lines_of
+from augury.examples import EventObject, Example, lines_of
 
 MORNING = datetime(2026, 7, 1, 6)
 STATIONS = ("KOAK", "KCCR", "KSBA", "KIZA")
@@ -21,28 +20,28 @@ FIRES: tuple[tuple[str, int, int | None, tuple[tuple[int, str], ...]], ...] = (
 )
 
 
-def day(minutes: int) -> list[dict[str, Any]]:
+def day(minutes: int) -> list[EventObject]:
     """The events of a day, up to so many minutes after six."""
     chance = random.Random(7)
-    found: list[tuple[int, dict[str, Any]]] = []
+    result: list[tuple[int, EventObject]] = []
     for number, station in enumerate(STATIONS):
         gusts = 420 + 60 * number  # when the wind begins to rise there
         for minute in range(number, minutes, 15):
             speed = 12 + 25 / (1 + math.exp((gusts - minute) / 20)) + chance.uniform(-0.3, 0.3)
-            found.append((minute, {"type": "wind", "station": station, "speed": round(speed, 1)}))
-    for number, place in enumerate(PLACES.values()):
-        term = {"functor": "loc", "args": list(place)}
+            result.append((minute, {"type": "wind", "station": station, "speed": round(speed, 1)}))
+    for number, coordinates in enumerate(PLACES.values()):
+        term = {"functor": "loc", "args": list(coordinates)}
         for minute in range(5 + number, minutes, 60):
             sun = math.sin(math.pi * minute / 900)
             warm = {"type": "temperature", "place": term, "fahrenheit": round(68 + (24 + 18 * number) * sun, 1)}
             damp = {"type": "humidity", "place": term, "percent": round(62 - 20 * sun, 1)}
-            found += [(minute, warm), (minute + 10, damp)]
+            result += [(minute, warm), (minute + 10, damp)]
     for name, reported, localised, seen in FIRES:
-        found.append((reported, {"type": "reported", "fire": name}))
-        found += [(minute, {"type": "observed", "fire": name, "observation": what}) for minute, what in seen]
+        result.append((reported, {"type": "reported", "fire": name}))
+        result += [(minute, {"type": "observed", "fire": name, "observation": what}) for minute, what in seen]
         if localised is not None:
-            found.append((localised, {"type": "localised", "fire": name}))
-    inside = sorted(((m, e) for m, e in found if m < minutes), key=lambda one: one[0])
+            result.append((localised, {"type": "localised", "fire": name}))
+    inside = sorted(((m, e) for m, e in result if m < minutes), key=lambda item: item[0])
     return [
         {**event, "time": (MORNING + timedelta(minutes=minute)).isoformat(" ", "minutes"), "id": f"e{number}"}
         for number, (minute, event) in enumerate(inside)

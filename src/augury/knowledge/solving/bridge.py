@@ -10,13 +10,13 @@ import numpy as np
 from augury.algebra.matching import Scalars
 from augury.algebra.nodes import Compare, Condition
 from augury.algebra.plan import Predicate
-from augury.core.arrays import Array, Codes
+from augury.core.arrays import Array, Codes, Mask
 from augury.knowledge.nearby import near_by
 from augury.storage.conditions import Context, Report
 from augury.storage.dictionary import NULL, OPEN, Dictionary
 from augury.storage.frame import Frame
 from augury.storage.table import Tables, grown
-from augury.storage.unique import unique
+from augury.storage.unique import is_in, unique
 
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
@@ -55,6 +55,11 @@ class Bridge:
         known = self._between()
         self._into, result = _translated(codes, self._into, *known, unknown)
         return result
+
+    def among(self, codes: Codes, facts: Codes) -> Mask:
+        """Which codes of the circuit are equal to one of some codes of knowledge."""
+        canonical = self.knowledge.words.canonical
+        return is_in(canonical(self.translated(codes, OPEN)), canonical(facts))
 
     def back(self, codes: Codes) -> Array:
         """Codes of knowledge as codes of the circuit."""

@@ -19,9 +19,8 @@ from augury.storage.kernels import entries as k
 if TYPE_CHECKING:
     from augury.knowledge.knowledge_base import Knowledge
 
-Spans = dict[
-    Predicate, tuple[Array, Array]
-]  # over which times facts of a predicate have changed: since, and up to when
+# Over which times facts of a predicate have changed: since, and up to when; and which facts.
+Spans = dict[Predicate, tuple[Array, Array, RowIds]]
 
 
 class Changing:
@@ -73,7 +72,7 @@ class Changing:
         self._follow(relation, change)
         changed = change.lo < change.hi
         if changed.any():
-            spans[relation.name, relation.arity] = (change.lo[changed], change.hi[changed])
+            spans[relation.name, relation.arity] = (change.lo[changed], change.hi[changed], change.rows[changed])
 
     def _follow(self, relation: FactRelation, change: TimelineChange) -> None:
         """Takes a change over into the indexes of what holds last."""

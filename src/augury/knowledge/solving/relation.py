@@ -11,6 +11,7 @@ import numpy as np
 from augury.core.arrays import Array, Codes, RowData, RowIds, Times
 from augury.core.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
+from augury.knowledge.solving.as_of import AsOfIndex
 from augury.knowledge.solving.timelines import Before, TimelineChange, Timelines
 from augury.storage.column import Coded, Column
 from augury.storage.dictionary import Dictionary
@@ -42,6 +43,7 @@ class FactRelation:
         self.since: Times | None = None  # where a fact has a timeline, it holds at most from here
         self.until: Times | None = None  # up to here
         self.timelines = Timelines()
+        self.indexes: dict[tuple[int, ...], AsOfIndex] = {}  # where facts have times, by the columns that calls bind
         self.given = 0  # how many facts were there when the run began
         self.journal: list[Before] = []  # how facts were before each change of a step
         self.whole_floats = self.nulls = False
@@ -97,7 +99,10 @@ class FactRelation:
 
     def _apply(self, rows: RowIds, times: Times, acts: Array, untils: Array) -> TimelineChange:
         assert self.since is not None and self.until is not None
-        return self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive, self.journal)
+        change = self.timelines.apply(rows, times, acts, untils, self.since, self.until, self.rows.alive, self.journal)
+        for index in self.indexes.values():
+            index.changed.append((change.rows, change.begin))
+        return change
 
     def mark(self) -> RelationMark:
         return RelationMark(self.rows.n, self.rows.dead, self.timed, self.whole_floats, self.nulls)
@@ -113,13 +118,19 @@ class FactRelation:
             self.since = self.until = None
         self.whole_floats, self.nulls = mark.whole_floats, mark.nulls
         self._bounds = None
+        self.indexes = {}
         self.rows.cut(mark.n, mark.dead)
         self.journal = []
 
     @property
     def bytes(self) -> int:
         times = 0 if self.since is None else 2 * int(self.since.nbytes)
-        return self.rows.bytes + times + self.timelines.bytes
+        return self.rows.bytes + times + self.timelines.bytes + sum(index.bytes for index in self.indexes.values())
+
+    @property
+    def touched(self) -> int:
+        """How many intervals questions and changes have looked at."""
+        return sum(index.touched for index in self.indexes.values())
 
     def _look_at(self, columns: Sequence[Array]) -> None:
         for column in columns:
@@ -176,11 +187,12 @@ class FactRelation:
         if len(known) and len(new) and new[0] <= known[-1]:
             new = difference(new, known)
         total = self._bounded + len(new)
-        if total > len(self._bounds):
-            self._bounds = grown(self._bounds, capacity(total), self._bounded)
-        if len(known) and len(new) and new[0] < known[-1]:
-            self._bounds[:total] = np.insert(known, np.searchsorted(known, new), new)
+        if len(known) and len(new) and new[0] < known[-1]:  # a new array: others keep views of this one
+            merged = np.insert(known, np.searchsorted(known, new), new)
+            self._bounds = grown(merged, capacity(total), total)
         else:
+            if total > len(self._bounds):
+                self._bounds = grown(self._bounds, capacity(total), self._bounded)
             self._bounds[self._bounded : total] = new
         self._bounded = total
 
@@ -198,7 +210,7 @@ class FactRelation:
         since, until, lines = self.since.copy(), self.until.copy(), self.timelines.copy()
         lines.drop_history(n, floor, since, until, alive, unmade)
         dead = n - int(alive[:n].sum())
-        self._bounds = None
+        self._bounds, self.indexes = None, {}
         if 2 * dead < n or n < 1000:
             self.rows.alive[:n] = alive[:n]  # a fact that nobody asks for any more may go before its timeline does
             self.timelines, self.since, self.until, self.rows.dead = lines, since, until, dead
@@ -217,7 +229,7 @@ class FactRelation:
 
     def recode(self, words: Dictionary, data: RowData) -> None:
         """Takes over codes of another dictionary."""
-        self.words = words
+        self.words, self.indexes = words, {}
         self.rows.recode(words, data)
 
     # Questions
@@ -233,11 +245,12 @@ class FactRelation:
 
     def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
         """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
-        times = None if self.since is None or self.until is None else (at, self.since, self.until)
-        which, rows = self.rows.find(fields, asked, count, times=times)
-        if self.timelines.used and len(rows):
-            held = self.timelines.holding(rows, at[which], np.ones(len(rows), bool))
-            which, rows = which[held], rows[held]
+        if self.since is None:
+            which, rows = self.rows.find(fields, asked, count)
+        else:
+            if fields not in self.indexes:
+                self.indexes[fields] = AsOfIndex(self, fields)
+            which, rows = self.indexes[fields].find(asked, at)
         return which, [self.rows.data[i, rows] for i in range(self.arity)]
 
     def standing(self, at: int) -> list[Array]:

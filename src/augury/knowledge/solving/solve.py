@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from augury.algebra.nodes import Clause, Condition, Holds, condition_vars
-from augury.algebra.place import binds, ready_order
 from augury.algebra.plan import Predicate
+from augury.algebra.ready import binds, evaluation_order
 from augury.algebra.terms import variables
 from augury.core.arrays import Array
 from augury.core.jit import count_work
@@ -123,7 +123,7 @@ class Solver:
         late = tuple(i for i in given if clause.cut and not variables(clause.args[i]) & used)
         early = tuple(i for i in given if i not in late)
         bound = variables(*(clause.args[i] for i in early))
-        steps = tuple(ready_order(clause.body, bound))
+        steps = evaluation_order(clause.body, bound)
         component = self.knowledge.component[clause.name, len(clause.args)]
         calls = tuple(
             i

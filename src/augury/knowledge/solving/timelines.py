@@ -29,6 +29,7 @@ class TimelineChange:
     """What a step did to timelines: over which times facts changed."""
 
     rows: RowIds  # the facts, each once
+    begin: Times  # from which entry on their timelines are others
     lo: Array  # since when it holds and did not before, or the reverse; `hi` where nothing changed
     hi: Array
     began: Array  # whether it holds without end now, and did not before
@@ -93,7 +94,8 @@ class Timelines:
         rows, times, acts, untils = rows[order], times[order], acts[order], untils[order]
         begins = np.concatenate([[0], np.flatnonzero(rows[1:] != rows[:-1]) + 1, [len(rows)]])
         touched = rows[begins[:-1]]
-        journal.append(self._before(touched, begins, times, since, until, alive))
+        before, begin = self._before(touched, begins, times, since, until, alive)
+        journal.append(before)
         groups = self._moves(touched, np.diff(begins))
         olds, spans = np.zeros((2, len(rows)), np.int64), np.empty((4, len(touched)), np.int64)
         wrong = k.apply_changes(
@@ -102,17 +104,20 @@ class Timelines:
         if wrong >= 0:
             raise RunError("a fact was ended that nothing had made")
         lasting = spans[2:].astype(bool)
-        return TimelineChange(touched, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
+        return TimelineChange(touched, begin, spans[0], spans[1], lasting[1] & ~lasting[0], lasting[0] & ~lasting[1])
 
-    def _before(self, touched: Array, begins: Array, times: Times, since: Times, until: Times, alive: Flags) -> Before:
+    def _before(
+        self, touched: Array, begins: Array, times: Times, since: Times, until: Times, alive: Flags
+    ) -> tuple[Before, Times]:
+        """How facts are now, and the time of the last entry of each that stays as it is but for its end."""
         kept = np.zeros(len(touched), np.int64)
         k.unchanged(touched, begins, times, self.places, self.entries, kept)
         places = self.places[:, touched]
         counts = np.where(places[k.FIRST] < 0, 0, places[k.COUNT] - kept)
         at = expand_ranges(places[k.FIRST] + kept, counts)
-        return Before(
-            touched, places, since[touched], until[touched], alive[touched], at, self.entries[:, at], self.used
-        )
+        begin = np.where(kept > 0, self.entries[k.TIME, places[k.FIRST] + kept - 1], k.ALWAYS)
+        entries = self.entries[:, at]
+        return Before(touched, places, since[touched], until[touched], alive[touched], at, entries, self.used), begin
 
     def undo(self, before: Before, since: Times, until: Times, alive: Flags) -> None:
         """Puts facts back as they were. It may be broken off and called again."""

@@ -8,6 +8,8 @@ from augury.algebra.plan import Plan
 from augury.core.errors import Findings
 from augury.language.checks.arity import check_arity
 from augury.language.checks.cycles import check_cycles
+from augury.language.checks.head_bounds import check_head_bounds
+from augury.language.checks.holding import check_holding
 from augury.language.checks.inference import check_types
 from augury.language.checks.latest import check_latest
 from augury.language.checks.scope import check_scope
@@ -21,10 +23,12 @@ CHECKS = (
     check_scope,
     check_static,
     check_latest,
+    check_holding,
     check_cycles,
     check_times,
     check_types,
     check_value_conflicts,
+    check_head_bounds,
     check_slips,
 )
 

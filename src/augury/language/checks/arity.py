@@ -15,16 +15,16 @@ def check_arity(plan: Plan, findings: Findings) -> None:
     readers: dict[str, set[str]] = {}
     for rule in plan.rules:
         heads.setdefault(rule.type, []).append((len(rule.args), head_of(rule.span)))
-        for scan in scans(rule):
+        for scan in (scan for scan in scans(rule) if scan.held is None):
             read.setdefault(scan.type, []).append((len(scan.args), scan.span))
             readers.setdefault(scan.type, set()).add(rule.type)
     for name, uses in _merged(heads, read).items():
         _check_event(name, uses, plan, findings)
-    known = Spelling({*heads, *plan.declared})
+    defined = Spelling({*heads, *plan.declared})
     for name, uses in read.items():
         if name not in heads and name not in plan.declared and len(name) > 3:
             # `windy <- wind` is no misspelling: an event may be named after what it is made of.
-            close = known.misspelt(name, but=readers[name])
+            close = defined.misspelt(name, but=readers[name])
             _check_unknown(name, uses[0][1], close, plan, findings)
     _check_inputs({name: uses for name, uses in read.items() if name not in heads}, plan, findings)
     _check_static(plan, findings)
@@ -101,7 +101,8 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     made = [rule for rule in plan.rules if rule.makes]
     for rule in made:
         defined.setdefault(rule.makes, {}).setdefault(len(rule.args), rule.span)
-    asked = {atom.name for atom, _ in static_atoms(plan)}
+    held = [(*scan.held, scan.span) for rule in plan.rules for scan in scans(rule) if scan.held is not None]
+    asked = {atom.name for atom, _ in static_atoms(plan)} | {name for name, _, _ in held}
     for rule in made:
         if rule.makes not in asked and rule.makes not in findings.unread:
             close = misspelt(rule.makes, sorted(asked))
@@ -110,11 +111,11 @@ def _check_static(plan: Plan, findings: Findings) -> None:
     uses = [(clause.name, len(clause.args), head_of(clause.span)) for clause in plan.clauses]
     uses += [(rule.makes, len(rule.args), head_of(rule.span)) for rule in made]
     uses += [(atom.name, len(atom.args), atom.span.part(r"^(?:not\s+)?(?P<it>.*)")) for atom, _ in static_atoms(plan)]
-    for name, arity, span in uses:
+    for name, arity, span in uses + held:
         declared = plan.static.get(name)
         if declared is not None:
             _check_declared(name, arity, span, declared, findings)
         elif name in defined and arity not in defined[name]:
-            other, place = next(iter(defined[name].items()))
+            other, defined_at = next(iter(defined[name].items()))
             message = f"`{name}` has {counted(arity, 'argument')} here, but is defined with {other}"
-            findings.add("E206", message, span, Note("defined here", head_of(place)))
+            findings.add("E206", message, span, Note("defined here", head_of(defined_at)))

@@ -21,15 +21,16 @@ _WORDS = {
     "grouping": "what it collects",
     "temporal": "the event that {} is counted from",
     "facts": "facts that it makes",
+    "holding": "intervals of facts that it makes",
 }
 
 
 def check_cycles(plan: Plan, findings: Findings) -> None:
     derived = plan.derived
-    found = [e for rule in plan.rules for e in edges(rule) if e.reads in derived] + fact_edges(plan)
+    all_edges = [e for rule in plan.rules for e in edges(rule) if e.reads in derived] + fact_edges(plan)
     reads: dict[Predicate, set[Predicate]] = {}
     edges_of: dict[Predicate, list[Edge]] = {}
-    for edge in found:
+    for edge in all_edges:
         reads.setdefault(edge.head, set()).add(edge.reads)
         edges_of.setdefault(edge.head, []).append(edge)
     for group in components(derived, reads):
@@ -38,7 +39,7 @@ def check_cycles(plan: Plan, findings: Findings) -> None:
         wrong = [
             e
             for e in inside
-            if e.kind in _WORDS and (e.kind in ("temporal", "facts") or not _ends_before(e, plan.tick))
+            if e.kind in _WORDS and (e.kind in ("temporal", "facts", "holding") or not _ends_before(e, plan.tick))
         ]
         for edge in sorted(wrong, key=lambda e: e.span.start)[:1]:
             _unstratified(edge, group, reads, findings)
@@ -58,6 +59,8 @@ def _unstratified(
         if edge.kind == "temporal"
         else "ask how the facts were just before, `was p(X)`; a recursion over facts is a static rule, written with `:-`"
         if edge.kind == "facts"
+        else "range over facts that do not depend on this rule; ask how its own facts were just before: `was p(X)`"
+        if edge.kind == "holding"
         else f"ask for events that do not depend on `{edge.head[0]}`, or let the window end before a later event of the rule"
     )
     words = _WORDS[edge.kind].format(edge.span.quoted)
@@ -68,10 +71,10 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
     """Whether the bounds prove that what is inside the window ends before the derived event does."""
     if edge.window is None:
         return False
-    found = interval_table(edge.rule, tick)
-    if found is None:
+    bounds = interval_table(edge.rule, tick)
+    if bounds is None:
         return False
-    table, _, whole = found
+    table, _, whole = bounds
     labels = {node.label for node in of_kind(n.walk(place(edge.rule.body)), n.Label)}
     return any(table.surely_before((edge.window, "e"), (name, "e")) for name in {*labels, whole})
 
@@ -103,16 +106,16 @@ def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: 
 
     Where some rule of the cycle says when its event starts (`since`), only a later end makes an interval longer.
     """
-    found = interval_table(rule, tick)
+    bounds = interval_table(rule, tick)
     result: set[Predicate] = set()
     body = place(rule.body)
     for node in n.scans(body) if since else _unlengthened(body):
-        if node.predicate in group and found is not None:
-            table, names, whole = found
+        if node.predicate in group and bounds is not None:
+            table, names, whole = bounds
             name = names.get(node.span.start, "")
-            known = (name, "s") in table.points
-            inside = known and table.surely_before((name, "e"), (whole, "e"))
-            inside = inside or (known and not since and table.surely_before((whole, "s"), (name, "s")))
+            has_times = (name, "s") in table.points
+            inside = has_times and table.surely_before((name, "e"), (whole, "e"))
+            inside = inside or (has_times and not since and table.surely_before((whole, "s"), (name, "s")))
             if not inside:
                 result.add(node.predicate)
     return result

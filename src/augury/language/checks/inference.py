@@ -84,10 +84,10 @@ def check_types(plan: Plan, findings: Findings, clock: Kind | None = None) -> No
     _Types(plan, findings, clock).report()
 
 
-def check_subjects(plan: Plan, findings: Findings, given: Iterable[str] = ()) -> None:
-    """A subject of a property is an IRI, which no string equals; `given` are predicates whose facts are of no graph."""
+def check_subjects(plan: Plan, findings: Findings, predicates: Iterable[str] = ()) -> None:
+    """A subject of a property is an IRI, which no string equals; `predicates` have facts that belong to no graph."""
     aside = {
-        *given,
+        *predicates,
         *plan.static,
         *plan.queries,
         *(clause.name for clause in plan.clauses),
@@ -128,7 +128,8 @@ class _Types:
         scope = ("rule", rule.label)
         for node in rule.nodes:
             for scan in of_kind([node], Scan):
-                self._atom("event", scan.type, scan.args, scope)
+                what, name = ("event", scan.type) if scan.held is None else ("static", scan.held[0])
+                self._atom(what, name, scan.args, scope)
             for run in of_kind([node], Run):
                 self._aggregates({result.name: result.aggregate for result in run.results}, scope)
             self._where(conditions(node), scope)
@@ -179,8 +180,8 @@ class _Types:
             if isinstance(arg, Var):
                 self.classes.use((scope, arg.name), kinds, arg.span, why, declared=True)
             elif not isinstance(arg, Wild):
-                found = self._kinds(arg, scope)
-                if not found & kinds and kinds != _ALL and not (isinstance(arg, Const) and arg.value is None):
+                arg_kinds = self._kinds(arg, scope)
+                if not arg_kinds & kinds and kinds != _ALL and not (isinstance(arg, Const) and arg.value is None):
                     span = arg.span
                     self.findings.add("E601", f"{_described(arg)} does not fit: {why}", span)
             return
@@ -240,9 +241,9 @@ class _Types:
         if isinstance(length, Var):
             self.classes.use((scope, length.name), kinds, length.span, use)
             return
-        found = self._kinds(length, scope)
-        if not found & kinds:
-            message = f"{_described(length)} ({_listed(found)}) is not {_listed(kinds)}"
+        length_kinds = self._kinds(length, scope)
+        if not length_kinds & kinds:
+            message = f"{_described(length)} ({_listed(length_kinds)}) is not {_listed(kinds)}"
             self.findings.add("E601", message, length.span or window.span, Note(use, window.span))
 
     def _kinds(self, expr: Expr, scope: tuple[str, str]) -> Kinds:
@@ -275,8 +276,11 @@ class _Types:
                 return of & default or of
             case Aggregate():
                 row = self.plan.aggregates[expr.function]
-                for arg in expr.args:
-                    self._argument(arg, kinds_of(row.argument), f"it is an argument of `{expr.function}`", scope)
+                measures = row.argument == "number" and row.form is not None and row.form.durations
+                takes = kinds_of(row.argument) | (frozenset({"duration"}) if measures else frozenset())
+                kinds = [self._argument(a, takes, f"it is an argument of `{expr.function}`", scope) for a in expr.args]
+                if measures and "duration" in kinds[0]:  # a sum or a mean of durations is one
+                    return kinds[0] & {"duration"} | (kinds_of(row.result) if kinds[0] & _NUMBER else frozenset())
                 return kinds_of(row.result)
             case Apply():
                 return self._apply(expr, scope)

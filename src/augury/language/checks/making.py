@@ -28,38 +28,38 @@ class Making:
             changed = False
             for clause in self.clauses:
                 for i, arg in enumerate(clause.args):
-                    known = self.positions.setdefault(clause.predicate, set())
-                    if i not in known and self._makes(clause, i, arg):
-                        known.add(i)
+                    making_positions = self.positions.setdefault(clause.predicate, set())
+                    if i not in making_positions and self._makes(clause, i, arg):
+                        making_positions.add(i)
                         changed = True
 
     def _makes(self, clause: n.Clause, i: int, arg: Expr) -> bool:
         """Whether a clause makes the value of one argument when it is given all the others."""
-        given = variables(*(a for j, a in enumerate(clause.args) if j != i))
+        others = variables(*(a for j, a in enumerate(clause.args) if j != i))
         if isinstance(arg, Build) and variables(arg):
             return True
-        return bool((variables(arg) - given) & self.made(clause.body, given))
+        return bool((variables(arg) - others) & self.made(clause.body, others))
 
     def made(self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()) -> set[str]:
         """The variables that conditions bind to made values; what comes out of the predicates in `but` does not count."""
         result: set[str] = set()
-        for condition, known, made in self.steps(where, bound, but):
-            result = made | self._new(condition, known, made, but)
+        for condition, bound_so_far, made in self.steps(where, bound, but):
+            result = made | self._new(condition, bound_so_far, made, but)
         return result
 
     def steps(
         self, where: Iterable[n.Condition], bound: set[str], but: Collection[Predicate] = ()
     ) -> Iterator[tuple[n.Condition, set[str], set[str]]]:
         """The conditions in their order, each with what is bound, and what of that is made, when its turn comes."""
-        known = set(bound)
+        bound_so_far = set(bound)
         made: set[str] = set()
-        for condition in ready_order(tuple(where), known):
-            yield condition, set(known), set(made)
-            made |= self._new(condition, known, made, but)
-            known |= binds(condition, known)
+        for condition in ready_order(tuple(where), bound_so_far):
+            yield condition, set(bound_so_far), set(made)
+            made |= self._new(condition, bound_so_far, made, but)
+            bound_so_far |= binds(condition, bound_so_far)
 
-    def _new(self, condition: n.Condition, known: set[str], made: set[str], but: Collection[Predicate]) -> set[str]:
-        new = binds(condition, known)
+    def _new(self, condition: n.Condition, bound: set[str], made: set[str], but: Collection[Predicate]) -> set[str]:
+        new = binds(condition, bound)
         match condition:
             case n.Compare(op="="):
                 result: set[str] = set()

@@ -45,14 +45,16 @@ def occurrences(terms: list[Expr]) -> list[Var]:
 
 
 def singletons(terms: list[Expr], findings: Findings, reported: set[str] | None = None) -> None:
-    found = [v for v in occurrences(terms) if v.name.isidentifier()]  # a result of a run is no variable of the program
-    counts = Counter(v.name for v in found)
-    for variable in found:
+    variables = [
+        v for v in occurrences(terms) if v.name.isidentifier()
+    ]  # a result of a run is no variable of the program
+    counts = Counter(v.name for v in variables)
+    for variable in variables:
         in_graph = variable.span.text.startswith("?")  # where a variable may just hold a pattern together
         if counts[variable.name] == 1 and not (
             variable.name.startswith("_") or variable.name in (reported or ()) or in_graph
         ):
-            hint = f"write `_` or `_{variable.name}` where any value will do"
+            hint = f"write `_` or `_{variable.name}` to match any value"
             findings.add("W303", f"`{variable.name}` occurs once", variable.span, hint=hint)
 
 
@@ -76,17 +78,18 @@ class _RuleScope:
         bound = n.bound_vars(rule.body)
         collected = set(bound)
         for collect in rule.collects:
-            own = {collect.label} if collect.label else set()
-            self._pattern(collect.pattern, None, n.bound_labels(rule.body) | own)
-            self._labels(collect.where, n.bound_labels(rule.body) | own)
+            labels = {collect.label} if collect.label else set()
+            labels |= {n.SEEN} if collect.clips else set()
+            self._pattern(collect.pattern, None, n.bound_labels(rule.body) | labels)
+            self._labels(collect.where, n.bound_labels(rule.body) | labels)
             within = self._conditions(collect.where, collected | n.bound_vars(collect.pattern))
             for total in collect.totals:
                 self._head(total.aggregate, within)
             collected |= within | {total.name for total in collect.totals}
         collected |= self._conditions(rule.having, collected)
         if rule.top is not None and rule.top.place in collected:
-            message = f"`{rule.top.place}` has a value already, and cannot be the place"
-            hint = "give the place a variable of its own: `AS R`"
+            message = f"`{rule.top.place}` is bound already and cannot be the rank"
+            hint = "give the rank a variable of its own: `AS R`"
             self.findings.add("E266", message, rule.top.span.part(r"\w+$"), hint=hint)
         collected |= {rule.top.place} if rule.top and rule.top.place else set()
         for arg in rule.values:
@@ -125,70 +128,70 @@ class _RuleScope:
 
     def _run(self, run: n.Run) -> None:
         """Each condition of a run finds its variables bound: by the parts, by what is the same in all, by one another."""
-        known = self._conditions(run.where, part_variables(run) - {v for part in run.parts for v in part.own})
+        bound = self._conditions(run.where, part_variables(run) - {v for part in run.parts for v in part.own})
         labels = {part.label for part in run.parts if part.label is not None}
         for part in run.parts:
-            known |= self._conditions(part.where, known | n.bound_vars(part.input)) - set(part.own)
-            known |= self._conditions(part.after, known)
+            bound |= self._conditions(part.where, bound | n.bound_vars(part.input)) - set(part.own)
+            bound |= self._conditions(part.after, bound)
         for result in run.results:
-            self._result(result, known | set(run.parts[result.part].own))
+            self._result(result, bound | set(run.parts[result.part].own))
         for condition in n.conditions(run):
             self._labels((condition,), labels | n.bound_labels(run))
 
-    def _result(self, result: n.RunResult, known: set[str]) -> None:
+    def _result(self, result: n.RunResult, bound: set[str]) -> None:
         """An aggregate over iterations has variables of the run and of its conditions."""
-        for name in sorted(variables(*result.aggregate.args) - known):
+        for name in sorted(variables(*result.aggregate.args) - bound):
             if name in n.bound_vars(self.rule.body):
-                message = f"`{name}` is a variable of another event, and the iterations of a run do not know it"
+                message = f"`{name}` is a variable of another event, which an aggregate over iterations cannot use"
                 hint = "give the run a rule of its own, and use its event here"
                 self.findings.add("E236", message, result.aggregate.span, hint=hint)
             else:
                 self._unbound(name, "an aggregate", [result.aggregate])
 
-    def _labels(self, where: tuple[n.Condition, ...], known: set[str]) -> None:
+    def _labels(self, where: tuple[n.Condition, ...], visible: set[str]) -> None:
         """A condition inside a pattern knows the labels of that pattern only."""
         for condition in where:
-            for label in sorted(n.condition_labels(condition) - known):
-                message = f"the label `{label}` is not known inside this pattern"
+            for label in sorted(n.condition_labels(condition) - visible):
+                message = f"the label `{label}` is not visible inside this pattern"
                 hint = "make the condition a literal of its own, after a comma"
                 self.findings.add("E227", message, condition.span, hint=hint)
 
     def _conditions(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
         """Reports what is not bound when its turn comes; the variables bound in the end."""
-        known = set(bound)
-        for condition in ready_order(where, known):
-            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+        bound_so_far = set(bound)
+        for condition in ready_order(where, bound_so_far):
+            if not is_ready(condition, bound_so_far) and not isinstance(condition, n.Holds):
                 position = "a negation" if isinstance(condition, n.Unless) else "a comparison"
                 if is_equation(condition):
-                    missing = self._missing_of_equation(condition, known)
+                    missing = self._missing_of_equation(condition, bound_so_far)
                 else:
-                    missing = n.condition_vars(condition) - known
+                    missing = n.condition_vars(condition) - bound_so_far
                 for name in sorted(missing):
                     self._unbound(name, position, list(terms_of(condition)))
             match condition:
                 case n.Holds():
-                    known |= binds(condition, known)
+                    bound_so_far |= binds(condition, bound_so_far)
                 case n.Compare() | n.Unless() | n.AnyOf() | n.Relates() | n.Spans() | n.Relative():
-                    known |= n.condition_vars(condition)
+                    bound_so_far |= n.condition_vars(condition)
                 case n.NoneInside():
                     pass
                 case _:
                     assert_never(condition)
-        return known
+        return bound_so_far
 
-    def _missing_of_equation(self, condition: n.Compare, known: set[str]) -> set[str]:
+    def _missing_of_equation(self, condition: n.Compare, bound: set[str]) -> set[str]:
         """Of an equation that cannot bind, the variables of the side that computes."""
-        sides = [variables(condition.left) - known, variables(condition.right) - known]
+        sides = [variables(condition.left) - bound, variables(condition.right) - bound]
         return min((m for m in sides if m), key=len) if not all(sides) else sides[0] | sides[1]
 
-    def _unbound(self, name: str, place: str, terms: list[Expr]) -> None:
+    def _unbound(self, name: str, context: str, terms: list[Expr]) -> None:
         if name in self.reported:
             return
         where = next((v.span for v in occurrences(terms) if v.name == name), self.rule.span)
         self.reported.add(name)
         branch = self._branch(name)
         if branch is not None:
-            message = f"`{name}` is bound in one branch of OR only, but used in {place}"
+            message = f"`{name}` is bound in one branch of OR only, but used in {context}"
             hint = "bind it in both branches, or use it inside the branch"
             self.findings.add("E303", message, where, Note("this OR", branch), hint=hint)
             return
@@ -196,19 +199,19 @@ class _RuleScope:
             return  # the mistake is that it is used outside NOT; reported there
         negated = self._inside_negation(name)
         notes = (Note("it occurs only under negation", negated),) if negated else ()
-        hint = self._how_to_bind(name, place, negated is not None)
-        self.findings.add("E301", f"`{name}` is not bound in {place}", where, *notes, hint=hint)
+        hint = self._how_to_bind(name, context, negated is not None)
+        self.findings.add("E301", f"`{name}` is not bound in {context}", where, *notes, hint=hint)
 
-    def _how_to_bind(self, name: str, place: str, negated: bool) -> str:
+    def _how_to_bind(self, name: str, context: str, negated: bool) -> str:
         if negated:
             stands = "a condition on it stands with it, `while w: not (q(X) WHERE X > 3)`"
             return f"an absent event has no values to use; {stands}"
         close = misspelt(name, self._once() - {name})
         if close:
             return f"did you mean `{close}`?"
-        if place == "a negation":
-            return "give it a value before, or write `_` where any value will do"
-        if place != "the head" and any(name in variables(*scan.args) for scan in n.scans(self.rule.body)):
+        if context == "a negation":
+            return "bind it first, or write `_` to match any value"
+        if context != "the head" and any(name in variables(*scan.args) for scan in n.scans(self.rule.body)):
             return "the condition is attached to a part of the pattern; put the WHERE around all of it"
         return "an event, a static predicate or `=` must give it a value"
 

@@ -20,14 +20,14 @@ def check_slips(plan: Plan, findings: Findings) -> None:
     for atom, rule in static_atoms(plan):
         if rule is not None:
             atoms.setdefault(rule.label, []).append(atom)
-    known = {*plan.declared, *(rule.type for rule in plan.rules)}
+    types = {*plan.declared, *(rule.type for rule in plan.rules)}
     for rule in plan.rules:
-        found = scans(rule)
+        rule_scans = scans(rule)
         _check_small_letters(
-            rule.args, [a for atom in (*found, *atoms.get(rule.label, ())) for a in atom.args], findings
+            rule.args, [a for atom in (*rule_scans, *atoms.get(rule.label, ())) for a in atom.args], findings
         )
-        for scan in found:
-            if scan.type not in known:
+        for scan in rule_scans:
+            if scan.type not in types:
                 _check_window(scan, rule, findings)
     for clause in plan.clauses:
         body = [a for c in clause.body if isinstance(c, Holds | Unless) for a in c.args]

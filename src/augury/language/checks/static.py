@@ -34,12 +34,12 @@ def check_static(plan: Plan, findings: Findings) -> None:
 
 
 def _check_fact(fact: n.Clause, findings: Findings) -> None:
-    found = occurrences(list(fact.args))
-    for variable in found:
-        once = sum(v.name == variable.name for v in found) == 1
+    variables = occurrences(list(fact.args))
+    for variable in variables:
+        once = sum(v.name == variable.name for v in variables) == 1
         if once and not variable.name.startswith("_"):
             message = f"`{variable.name}` is a variable, so the fact holds for every value"
-            hint = f"write `'{variable.name}'` for that name, or `_` where any value will do"
+            hint = f"write `'{variable.name}'` for that name, or `_` to match any value"
             findings.add("W303", message, variable.span, hint=hint)
 
 
@@ -60,7 +60,7 @@ def _check_negation(plan: Plan, findings: Findings) -> None:
                 ("on its own absence", "negated") if span in absences else ("on itself before a cut", "before a cut")
             )
             message = f"`{head[0]}` depends {how}"
-            hint = f"what is {what} must not depend on the rule it stands in"
+            hint = f"what is {what} must not depend on the rule that contains it"
             findings.add("E401", message, span, way_round(way), hint=hint)
 
 
@@ -94,7 +94,7 @@ class _Modes:
             self._from_rule(rule)
         self._drain()
         for predicate in self.clauses:
-            if not any(known == predicate for known, _ in self.seen):
+            if not any(called == predicate for called, _ in self.seen):
                 self._call(predicate, (True,) * predicate[1], None)
         self._drain()
 
@@ -119,43 +119,43 @@ class _Modes:
                     self._conjunction(
                         n.conditions(node), bound | n.bound_vars(rule.body) if id(node) in absent else bound
                     )
-        known = {v for pattern in rule.patterns for v in n.bound_vars(pattern)} | rule.totals.keys()
-        self._conjunction(rule.outer_conditions, known)
+        bound_in_body = {v for pattern in rule.patterns for v in n.bound_vars(pattern)} | rule.totals.keys()
+        self._conjunction(rule.outer_conditions, bound_in_body)
 
     def _conjunction(self, where: tuple[n.Condition, ...], bound: set[str]) -> set[str]:
-        known = set(bound)
-        for condition in ready_order(where, known):
+        bound_so_far = set(bound)
+        for condition in ready_order(where, bound_so_far):
             match condition:
                 case n.Holds() | n.Unless():
-                    self._call(condition.predicate, mode_of(condition.args, known), condition.span)
+                    self._call(condition.predicate, mode_of(condition.args, bound_so_far), condition.span)
                 case n.AnyOf():
                     for option in condition.options:
-                        self._conjunction(option, known)
+                        self._conjunction(option, bound_so_far)
                 case n.Compare() | n.NoneInside() | n.Relates() | n.Relative() | n.Spans():
                     pass
                 case _:
                     assert_never(condition)
-            known |= binds(condition, known)
-        return known
+            bound_so_far |= binds(condition, bound_so_far)
+        return bound_so_far
 
     def _clause(self, clause: n.Clause, mode: Mode, caller: Span | None) -> None:
-        bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
-        known = set(bound)
-        for condition in ready_order(clause.body, known):
-            if not is_ready(condition, known) and not isinstance(condition, n.Holds):
+        bound = variables(*(a for a, is_bound in zip(clause.args, mode, strict=True) if is_bound))
+        bound_so_far = set(bound)
+        for condition in ready_order(clause.body, bound_so_far):
+            if not is_ready(condition, bound_so_far) and not isinstance(condition, n.Holds):
                 position = "a negation" if isinstance(condition, n.Unless) else "a comparison"
-                for name in sorted(n.condition_vars(condition) - known):
+                for name in sorted(n.condition_vars(condition) - bound_so_far):
                     self._unbound(clause, name, position, list(terms_of(condition)), caller)
-                known |= n.condition_vars(condition)
-            known |= binds(condition, known)
+                bound_so_far |= n.condition_vars(condition)
+            bound_so_far |= binds(condition, bound_so_far)
         self._conjunction(clause.body, bound)
-        for name in sorted(variables(*clause.args) - known):
+        for name in sorted(variables(*clause.args) - bound_so_far):
             self._unbound(clause, name, "the head", list(clause.args), caller)
 
-    def _unbound(self, clause: n.Clause, name: str, place: str, terms: list[Expr], caller: Span | None) -> None:
+    def _unbound(self, clause: n.Clause, name: str, context: str, terms: list[Expr], caller: Span | None) -> None:
         span = next((v.span for v in occurrences(terms) if v.name == name), clause.span)
         self.unbound.append(clause)
-        if caller is not None and place != "the head" and name in variables(*clause.args):
+        if caller is not None and context != "the head" and name in variables(*clause.args):
             message = f"`{clause.name}` is called without a value for `{name}`, which it needs"
             hint = "an event or another condition must give it a value first"
             self.findings.add("E301", message, caller, Note("needed here", span), hint=hint)
@@ -163,7 +163,7 @@ class _Modes:
         hint = "a static predicate or `=` in the body must give it a value"
         if caller is None and name in variables(*clause.args):
             hint += ", or the call must"
-        self.findings.add("E301", f"`{name}` is not bound in {place}", span, hint=hint)
+        self.findings.add("E301", f"`{name}` is not bound in {context}", span, hint=hint)
 
 
 def mode_of(args: tuple[Expr, ...], bound: set[str]) -> Mode:
@@ -180,23 +180,25 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
             recursive = any(call.predicate in group for c in clause.body for call in calls_in(c))
             if clause.predicate not in group or not recursive:
                 continue
-            for known, mode in list(modes.seen):
-                arg = _endless_argument(clause, mode, making, group) if known == clause.predicate else None
+            for called, mode in list(modes.seen):
+                arg = _endless_argument(clause, mode, making, group) if called == clause.predicate else None
                 if arg is not None:
                     _endless(clause, arg, group, plain, findings)
 
 
 def _endless_argument(clause: n.Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
     """What a recursive clause makes and hands on: to a call of its own cycle, or to its caller."""
-    bound = variables(*(a for a, given in zip(clause.args, mode, strict=True) if given))
-    for condition, known, made in making.steps(clause.body, bound, group):
+    bound = variables(*(a for a, is_bound in zip(clause.args, mode, strict=True) if is_bound))
+    for condition, bound_so_far, made in making.steps(clause.body, bound, group):
         for call in calls_in(condition):
             for arg in call.args if call.predicate in group else ():
-                if variables(arg) & made or (isinstance(arg, Build) and variables(arg) and variables(arg) <= known):
+                if variables(arg) & made or (
+                    isinstance(arg, Build) and variables(arg) and variables(arg) <= bound_so_far
+                ):
                     return arg
     made = making.made(clause.body, bound, group)
-    for arg, given in zip(clause.args, mode, strict=True):
-        if not given and (variables(arg) & made or (isinstance(arg, Build) and variables(arg))):
+    for arg, is_bound in zip(clause.args, mode, strict=True):
+        if not is_bound and (variables(arg) & made or (isinstance(arg, Build) and variables(arg))):
             return arg
     return None
 
@@ -207,6 +209,6 @@ def _endless(
     head = clause.predicate
     start = next((t for t in sorted(reads[head]) if t in group), head)
     way = [head, *cycle(start, head, reads, group)]
-    message = f"the recursive rule `{clause.name}` builds new values each time round, without end"
+    message = f"the recursive rule `{clause.name}` builds new values in every iteration, without end"
     hint = "compute outside the recursion; a recursive rule may only pass values on"
     findings.add("E402", message, arg.span, way_round(way), hint=hint)

@@ -33,11 +33,11 @@ def check_times(plan: Plan, findings: Findings) -> None:
         for run in of_kind(walk(rule.body), Run):
             _check_ending(run, plan.tick or 1, findings)
         _check_throttle(rule, findings)
-        found = by_label[rule.label]
-        if found.contradiction:
-            _contradiction(rule, found.contradiction, plan.tick, findings)
-        elif found.horizon is None and findings.sound(rule.span):
-            widest = next(m.span for m in found.memory if m.keep is None)
+        properties = by_label[rule.label]
+        if properties.contradiction:
+            _contradiction(rule, properties.contradiction, plan.tick, findings)
+        elif properties.horizon is None and findings.sound(rule.span):
+            widest = next(m.span for m in properties.memory if m.keep is None)
             message = f"rule `{rule.label}` remembers events without bound"
             hint = "give it a window, `(…).10min` or `{o, s} within 10min`, or run with --retention"
             if any(isinstance(c, Relative) and _has_no_bound(c) for node in walk(rule.body) for c in conditions(node)):
@@ -53,7 +53,7 @@ def _check_throttle(rule: Rule, findings: Findings) -> None:
     """Without EVERY, what was given for a key is never forgotten."""
     if rule.at_most is not None and rule.at_most.every is None and findings.sound(rule.span):
         each = " for each value of " + ", ".join(f"`{v}`" for v in rule.at_most.per) if rule.at_most.per else ""
-        message = f"rule `{rule.label}` remembers what it has given{each} for ever"
+        message = f"rule `{rule.label}` keeps the events that it has derived{each} for ever"
         hint = f"say how long it counts: `{rule.at_most.span.text} EVERY 30d`"
         findings.add("W313", message, rule.at_most.span, hint=hint)
 
@@ -79,7 +79,7 @@ def _check_ending(run: Run, tick: int, findings: Findings) -> None:
 
 
 def _can_end(part: RunPart, run: Run) -> bool:
-    """Whether an event of the run may come that is no iteration; after THEN, it would be passed over."""
+    """Whether an event of the run may come that is no iteration; after THEN, it would be skipped."""
     if part.between != "NEXT":
         return False
     takes = {scan.predicate for scan in scans(part.input) if _takes_all(scan, run)}
@@ -89,8 +89,10 @@ def _can_end(part: RunPart, run: Run) -> bool:
 def _takes_all(scan: Scan, run: Run) -> bool:
     """Whether a scan matches all events of its type that have the key."""
     names = [arg.name for arg in scan.args if isinstance(arg, Var)]
-    own = {v for part in run.parts for v in part.own} | set(run.key)
-    return all(isinstance(arg, Var | Wild) for arg in scan.args) and len(set(names)) == len(names) and set(names) <= own
+    free = {v for part in run.parts for v in part.own} | set(run.key)
+    return (
+        all(isinstance(arg, Var | Wild) for arg in scan.args) and len(set(names)) == len(names) and set(names) <= free
+    )
 
 
 def _contradiction(rule: Rule, reasons: tuple[Reason, ...], tick: int | None, findings: Findings) -> None:

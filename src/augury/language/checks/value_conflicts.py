@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from augury.algebra.kinds import of_kind
@@ -57,22 +57,22 @@ def check_value_conflicts(plan: Plan, findings: Findings) -> None:
 
 
 def _check_rule(rule: Rule, what: str, findings: Findings) -> None:
-    certain = tuple(_certain(rule.body))
-    if reasons := _conflict((), (*certain, *rule.having)):
+    sure = certain(rule.body)
+    if reasons := _conflict((), (*sure, *rule.having)):
         _report(reasons, what, findings)
     else:
-        _check_branches(rule.body, _comparisons(certain), f"a branch of OR in {what}", findings)
+        _check_branches(rule.body, comparisons_of(sure), f"a branch of OR in {what}", findings)
 
 
 def _check_branches(node: Node, outer: Comparisons, what: str, findings: Findings) -> None:
     """The branches of OR, each with the conditions around it."""
     for either in _outermost(node):
         for side in (either.left, either.right):
-            certain = tuple(_certain(side))
-            if reasons := _conflict(outer, certain):
+            sure = certain(side)
+            if reasons := _conflict(outer, sure):
                 _report(reasons, what, findings)
             else:
-                _check_branches(side, (*outer, *_comparisons(certain)), what, findings)
+                _check_branches(side, (*outer, *comparisons_of(sure)), what, findings)
 
 
 def _outermost(node: Node) -> Iterator[Either]:
@@ -88,42 +88,48 @@ def _outermost(node: Node) -> Iterator[Either]:
             assert_never(node)
 
 
-def _certain(node: Node) -> Iterator[Condition]:
-    """The conditions that hold for every row of a pattern: none of a branch of OR, or of one among several repetitions."""
+def always(node: Node) -> Iterator[Node]:
+    """The parts of a pattern that every row has: none of a branch of OR, of a run, or of one among several repetitions."""
     match node:
-        case Scan() | Instant() | Every() | Either() | Repeat() | Graph() | Run():
+        case Either() | Repeat() | Graph() | Run():
             return
-        case Label() | Select() | SessionWindow() | Within() | Unfold() | Join():
-            yield from conditions(node)
+        case Scan() | Instant() | Every() | Label() | Select() | SessionWindow() | Within() | Unfold() | Join():
+            yield node
             for part in inputs(node):
-                yield from _certain(part)
+                yield from always(part)
         case _:
             assert_never(node)
+
+
+def certain(node: Node) -> tuple[Condition, ...]:
+    """The conditions that hold for every row of a pattern."""
+    return tuple(condition for part in always(node) for condition in conditions(part))
 
 
 def _iteration(part: RunPart) -> Comparisons:
     """What every iteration of a part meets. A condition that looks at other parts is not asked where those are left out."""
     if part.least == 0:
         return ()
-    own = bound_vars(part.input)
-    asked = _comparisons((*_certain(part.input), *part.where))
-    return tuple(comparison for comparison in asked if condition_vars(comparison) <= own)
+    bound = bound_vars(part.input)
+    asked = comparisons_of((*certain(part.input), *part.where))
+    return tuple(comparison for comparison in asked if condition_vars(comparison) <= bound)
 
 
-def _comparisons(where: tuple[Condition, ...]) -> Comparisons:
+def comparisons_of(where: Iterable[Condition]) -> Comparisons:
+    """The comparisons of variables and constants among conditions."""
     return tuple(c for c in where if isinstance(c, Compare) and is_bound(c))
 
 
 def _conflict(outer: Comparisons, where: tuple[Condition, ...]) -> Comparisons:
     """Comparisons that never hold together; where several are joined by `or`, each option contradicts the others."""
-    certain = (*outer, *_comparisons(where))
-    if reasons := conflict(certain):
+    sure = (*outer, *comparisons_of(where))
+    if reasons := conflict(sure):
         return reasons
     for choice in where:
         if isinstance(choice, AnyOf) and len(choice.options) <= _MOST_OPTIONS:
-            found = [conflict((*certain, *_comparisons(option))) for option in choice.options]
-            if all(found):
-                return tuple(dict.fromkeys(reason for reasons in found for reason in reasons))
+            conflicts = [conflict((*sure, *comparisons_of(option))) for option in choice.options]
+            if all(conflicts):
+                return tuple(dict.fromkeys(reason for reasons in conflicts for reason in reasons))
     return ()
 
 

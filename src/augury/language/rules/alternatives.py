@@ -30,16 +30,16 @@ def local_negations(clause: Clause) -> Clause:
 
 
 def _local(option: tuple[Condition, ...], condition: AnyOf, outer: set[str]) -> tuple[Condition, ...]:
-    own = outer.union(*(condition_vars(c) for c in option if not isinstance(c, Unless)))
+    visible = outer.union(*(condition_vars(c) for c in option if not isinstance(c, Unless)))
     others = {v for other in condition.options if other is not option for c in other for v in condition_vars(c)}
-    local = others - own
+    local = others - visible
 
     def widened(expr: Expr) -> Expr:
         if isinstance(expr, Var):
             return Wild(expr.span) if expr.name in local else expr
         return mapped_term(expr, widened)
 
-    inner = (_nested(c, own) for c in option)
+    inner = (_nested(c, visible) for c in option)
     return tuple(mapped_condition(c, widened) if isinstance(c, Unless) else c for c in inner)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import nodes as n
-from augury.algebra.kinds import inner_absences, is_equation, positive_atoms
+from augury.algebra.kinds import atoms_in, inner_absences, is_equation, positive_atoms
 from augury.algebra.ready import binds
 from augury.algebra.terms import Aggregate, Expr, Moment, Var, labels, mapped_term, plain_variables, show, variables
 from augury.algebra.terms import walk as walk_terms
@@ -72,7 +72,8 @@ class CollectReader:
     def _inside(self, draft: CollectDraft) -> None:
         """Conditions of the collected pattern that use labels are asked of each pair of a row and what it collects."""
         if isinstance(draft.pattern, n.Select):
-            draft.where = [c for c in draft.pattern.where if n.condition_labels(c)]
+            clips = s.is_holding(draft.literal.body)
+            draft.where = [c for c in draft.pattern.where if n.condition_labels(c) or (clips and atoms_in(c))]
             kept = tuple(c for c in draft.pattern.where if c not in draft.where)
             draft.pattern = replace(draft.pattern, where=kept) if kept else draft.pattern.input
 
@@ -93,17 +94,17 @@ class CollectReader:
 
     def _bind_beside(self, draft: CollectDraft) -> None:
         """`shop(S), while w: collect sale(S, A) or none`: a static literal beside it binds what the head needs."""
-        known = set(self.outer)
+        bound = set(self.outer)
         changed = True
         while changed:
             changed = False
             for condition in self.conditions:
-                new = binds(condition, known) - known
+                new = binds(condition, bound) - bound
                 if new & draft.own or (isinstance(condition, n.Holds) and new):
-                    known |= n.condition_vars(condition)
-                    draft.own -= known
+                    bound |= n.condition_vars(condition)
+                    draft.own -= bound
                     changed = True
-        self.outer |= known - {v for other in self.drafts if other is not draft for v in other.own}
+        self.outer |= bound - {v for other in self.drafts if other is not draft for v in other.own}
 
     def _share(self) -> None:
         """Conditions on what only the collected have filter them; the others filter the rule's rows."""
@@ -136,8 +137,8 @@ class CollectReader:
 
     def _stays(self, condition: n.Condition, mine: list[CollectDraft], absent: set[str]) -> bool:
         """Whether a condition binds what an absence needs, so that it belongs to the rule's row."""
-        own = {v for draft in mine for v in draft.own}
-        return isinstance(condition, n.Holds | n.Compare) and bool(n.condition_vars(condition) & own & absent)
+        variables = {v for draft in mine for v in draft.own}
+        return isinstance(condition, n.Holds | n.Compare) and bool(n.condition_vars(condition) & variables & absent)
 
     def _of_groups(self, names: set[str]) -> bool:
         """Whether all variables are those that collects share: they have one value in a group."""
@@ -189,7 +190,9 @@ class CollectReader:
                     literal.window if isinstance(literal, s.While) else None,
                     literal.count if isinstance(literal, s.Last) else None,
                     last and literal.exactly,  # type: ignore[union-attr]
-                    tuple(draft.where),
+                    tuple(n.asked_at(c, n.SEEN) for c in draft.where)
+                    if s.is_holding(literal.body)
+                    else tuple(draft.where),
                     literal.span,
                     tuple(sorted(by)),
                     tuple(draft.totals.values()),
@@ -216,7 +219,7 @@ class CollectReader:
             )
         alone = {v for v in by - head if v in n.bound_vars(draft.pattern)}
         for name in sorted(alone):
-            message = f"`{name}` has a value in each of what is collected, and a condition on the group needs one"
+            message = f"`{name}` has a value for each collected event, but a condition on a group needs one value"
             hint = f"put it inside an aggregate, `max({name})`, or into the head, where it makes groups"
             self.findings.add("E264", message, self._use(name, span), hint=hint)
         for other in self.drafts:

@@ -138,7 +138,7 @@ class EventRuleReader:
         if top is None or by is None:
             return None
         if top.count == 0:
-            self.findings.add("E225", "the first 0 are none", top.span.part(r"\d+"), hint="take at least one")
+            self.findings.add("E225", "TOP 0 keeps nothing", top.span.part(r"\d+"), hint="take at least one")
         position = top.place.name if top.place else None
         per = tuple(v.name for v in top.per)
         return n.Top(top.count, by, top.ascending, top.ties, per, position, top.span)
@@ -148,7 +148,7 @@ class EventRuleReader:
         if at_most is None:
             return None
         if at_most.count == 0:
-            self.findings.add("E225", "at most 0 are none", at_most.span.part(r"\d+"), hint="give at least one")
+            self.findings.add("E225", "AT MOST 0 keeps nothing", at_most.span.part(r"\d+"), hint="give at least one")
         every = None if at_most.every is None else reader.length(at_most.every)
         if every == 0:
             hint = "write `EVERY 10min`, or leave it out: at most so many at all"
@@ -170,14 +170,14 @@ class EventRuleReader:
 
     def _finish_run(self, run: RunReader, body: RuleBody) -> None:
         """Puts the run where its literal stands, with its conditions, and checks what stands beside it."""
-        at = next((i for i, p in enumerate(body.patterns) if p is THE_RUN), None)
-        if at is None or not run.ok:
+        index = next((i for i, p in enumerate(body.patterns) if p is THE_RUN), None)
+        if index is None or not run.ok:
             body.patterns.clear()
             return
         others = [p for p in body.patterns if p is not THE_RUN]
         choice = self.statement.choice
-        beside = others or body.relatives or body.collects or inner_absences(body.conditions)
-        if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and beside:
+        has_others = others or body.relatives or body.collects or inner_absences(body.conditions)
+        if choice is not None and (choice.which in ("LONGEST", "SHORTEST") or choice.skip is not None) and has_others:
             message = "a run with LONGEST, SHORTEST or SKIP stands alone in its rule, with conditions"
             hint = "give the run a rule of its own, and use its event here"
             self.findings.add("E232", message, choice.span, hint=hint)
@@ -186,7 +186,7 @@ class EventRuleReader:
             self.findings.add("E229", "POLICY does not apply to a run", self.statement.policy.span, hint=hint)
         foreign = {v for p in others for v in n.bound_vars(p)} if others else None
         body.conditions = run.assign(body.conditions, foreign)
-        if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not beside:
+        if choice is not None and choice.which in ("LONGEST", "SHORTEST") and not has_others:
             for condition in body.conditions:
                 message = f"the condition is on the whole run, which {choice.which} chooses first"
                 hint = "give the run a window, or use the times of its parts: `last(end(u)) - start(a)`"
@@ -198,13 +198,13 @@ class EventRuleReader:
         if node is None:
             body.patterns.clear()
         else:
-            body.patterns[at] = node
+            body.patterns[index] = node
 
     def _head_of_run(
         self, run: RunReader, args: tuple[Expr, ...], others: list[Expr], node: n.Node, collects: bool
     ) -> tuple[tuple[tuple[Expr, ...], list[Expr]], n.Node]:
         """The head, and `others` of TOP and SINCE, with variables for the aggregates over iterations; the body binds them."""
-        known = len(run.results)
+        count_before = len(run.results)
         if self.statement.choice is None or self.statement.choice.per is None:
             for value in (*args, *others) if not collects else ():
                 run.check_implicit_key(value)
@@ -213,7 +213,7 @@ class EventRuleReader:
         run.check_bare(args, "the head")
         per = [clause.per for clause in (self.statement.top, self.statement.at_most) if clause is not None]
         run.check_bare((*others, *(v for some in per for v in some)), "the end of the rule")
-        node = _with_results(node, tuple(run.results.values())) if len(run.results) > known else node
+        node = _with_results(node, tuple(run.results.values())) if len(run.results) > count_before else node
         return (args, others), node
 
     def _no_event(self, statement: s.RuleStatement) -> None:
@@ -277,13 +277,30 @@ class EventRuleReader:
             if isinstance(literal, s.While):
                 self.reader.known_label(literal.window, literal.span.part(r"^\w+\s+(?P<it>\w+)"))
             elif literal.count == 0:
-                self.findings.add("E225", "the last 0 are none", literal.span.part(r"\d+"), hint="collect at least one")
-            pattern = self.patterns.pattern(literal.body)
+                self.findings.add(
+                    "E225", "`last 0` collects nothing", literal.span.part(r"\d+"), hint="collect at least one"
+                )
+            pattern = self._collected(literal)
             if pattern is not None:
                 drafts.append(CollectDraft(literal, pattern))
         if not drafts:
             return None
         return CollectReader(drafts, positive, body.conditions, having, self.findings)
+
+    def _collected(self, literal: s.While | s.Last) -> n.Node | None:
+        """What a collect reads."""
+        if not s.is_holding(literal.body):
+            return self.patterns.pattern(literal.body)
+        hint = "write `while w: collect x: holding p(X)`"
+        names = {x.name for x in s.walk(literal.body) if isinstance(x, s.CallTerm)}
+        self.findings.unread |= names if isinstance(literal, s.Last) or literal.label is None else set()
+        if isinstance(literal, s.Last):
+            self.findings.add("E277", "intervals of facts are collected in a window", literal.span, hint=hint)
+            return None
+        if literal.label is None:
+            self.findings.add("E277", "what `holding` collects has no label", literal.body.span, hint=hint)
+            return None
+        return self.patterns.holding(literal.body)
 
     def _with_windows(self, body: RuleBody, having: list[n.Condition]) -> n.Node:
         """The patterns joined. Facts beside windows by the clock are asked at the end of the events, if there are any."""

@@ -41,6 +41,9 @@ class ExpressionReader:
     symbols: Symbols
     labels: dict[str, Span] = field(default_factory=dict)
     counted_labels: set[str] = field(default_factory=set)  # those of parts of a run, and of what is collected
+    held_in: dict[str, str] = field(
+        default_factory=dict
+    )  # the windows of collected intervals of facts, by their labels
     labelled: dict[str, str] = field(default_factory=dict)  # the event behind a label, where it is a plain one
     may_aggregate: bool = False
     in_run: bool = False  # conditions may ask for earlier iterations, and aggregate over them
@@ -93,9 +96,7 @@ class ExpressionReader:
             case Var() | Const():
                 return node
             case Wild():
-                self.error(
-                    "E209", "`_` has no value that could be used", node.span, "give the variable a name, in both places"
-                )
+                self.error("E209", "`_` has no value to use", node.span, "give the variable a name, in both places")
             case s.BareName():
                 function = self.symbols.functions.get(node.text) if arithmetic else None
                 if function is not None and function.takes(0):
@@ -162,6 +163,10 @@ class ExpressionReader:
                 return self._no_value("E212", f"`{OVERLAP}` takes two labels", node.span, hint)
             self.known_label(label.text, label.span)
             times += [Moment(bound, label.text, label.span) for bound in ("start", "end")]
+        first, second = (label.text for label in node.args if isinstance(label, s.BareName))
+        for held, window in ((first, second), (second, first)):
+            if self.held_in.get(held) == window:  # it lies in its window, which by the clock counts to its very end
+                return Moment("duration", held, node.span)
         return Apply(OVERLAP, tuple(times), node.span)
 
     def _aggregate(self, node: s.CallTerm) -> Expr:
@@ -185,7 +190,7 @@ class ExpressionReader:
 
     def _unknown_function(self, node: s.CallTerm) -> Expr:
         symbols, name = self.symbols, node.name
-        known = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
+        names = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
         hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
         match node.args:
             case (s.BareName(text=label),) if label in self.labels:
@@ -194,7 +199,7 @@ class ExpressionReader:
                 hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
             case _:
                 hint += "; to build a nested term, declare the argument of the head as `term`"
-        symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in known if k.isidentifier()}, hint)
+        symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in names if k.isidentifier()}, hint)
         return _WRONG
 
     def _prev(self, node: s.CallTerm) -> Expr:
@@ -264,8 +269,8 @@ class ExpressionReader:
                 and isinstance(node.left, s.BareName)
                 and isinstance(node.right, s.BareName)
             ):
-                known = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
-                return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(known) else []
+                are_labels = [self.known_label(n.text, n.span) for n in (node.left, node.right)]  # both are reported
+                return [Relates(node.left.text, node.op.lower(), node.right.text, node.span)] if all(are_labels) else []
             case s.Binary() if node.op in s.RUN_OPS:
                 message = "WHERE takes everything to its right, and a condition cannot hold a pattern"
                 hint = "put parentheses around the pattern with its WHERE: `(a(X) WHERE X > 3) SEQ b(Y)`"
@@ -276,7 +281,7 @@ class ExpressionReader:
             case s.Where():
                 hint = "join conditions with `and`: `WHERE T > 30 and T < 90`"
                 return self._no_condition(
-                    "E213", "WHERE stands twice in one pattern", node.span.part(r"\bwhere\b"), hint
+                    "E213", "WHERE occurs twice in one pattern", node.span.part(r"\bwhere\b"), hint
                 )
             case s.Chain():
                 return self._chain(node)
@@ -293,6 +298,10 @@ class ExpressionReader:
                 return self._atom(node)
             case s.Was():
                 return self._was(node)
+            case s.Holding():
+                self.symbols.findings.unread |= {x.name for x in s.walk(node) if isinstance(x, s.CallTerm)}
+                hint = "as a condition it is `p(X)`; the times at which it holds are `x: holding p(X)`"
+                return self._no_condition("E277", f"`{show_node(node)}` is no condition", node.span, hint)
             case Var() | Const(value=bool()):
                 return [Compare("=", node, Const(True), node.span)]
             case _:
@@ -401,16 +410,16 @@ class ExpressionReader:
         if self.in_static_rule:
             hint = "ask for it in the event rule that uses this one: `was` may stand before any static predicate"
             return self._no_condition(
-                "E267", "`was` belongs to an event rule: a static rule has no time before", node.span, hint
+                "E267", "`was` belongs to an event rule: a static rule has no earlier time", node.span, hint
             )
         if not isinstance(node.atom, s.CallTerm | s.BareName):
-            return self._no_condition("E267", f"`{show_node(node.atom)}` cannot have been", node.span, hint)
+            return self._no_condition("E267", f"`{show_node(node.atom)}` is not a static predicate", node.span, hint)
         if self.symbols.is_event(name) and not self.symbols.is_static(name):
             hint = f"make a fact of it, `fact seen(X) <- {name}(X).`, and ask `was seen(X)`"
             return self._no_condition("E267", f"`{name}` is an event, and `was` asks for facts", node.span, hint)
         result = self._atom(node.atom)
         if any(not isinstance(c, Holds) for c in result):
-            return self._no_condition("E267", f"`{show_node(node.atom)}` has no time in which it was", node.span, hint)
+            return self._no_condition("E267", f"`{show_node(node.atom)}` does not change with time", node.span, hint)
         return [replace(c, was=True, span=node.span) for c in positive_atoms(result)]
 
     def _atom(self, node: s.CallTerm | s.BareName, negated: bool = False) -> list[Condition]:
@@ -442,7 +451,7 @@ class ExpressionReader:
                 hint = "join events with SEQ, AND and the other operators, or as literals of their own"
                 self.error("E205", f"the event `{name}` stands where a condition is expected", node.span, hint)
             return []
-        known = {*symbols.clauses, *symbols.static, *symbols.facts, *(f for f in symbols.functions if f.isidentifier())}
+        names = {*symbols.clauses, *symbols.static, *symbols.facts, *(f for f in symbols.functions if f.isidentifier())}
         hint = f"write facts or rules for it, give them with --facts {name}=FILE, or declare it: `static {name}(…).`"
         if not self.in_static_rule:
             hint += (
@@ -450,7 +459,7 @@ class ExpressionReader:
                 if negated
                 else "; an event stands outside WHERE, as in `(a(X) WHERE X > 3) AND b(X)`"
             )
-        symbols.unknown("static predicate", name, node.span.part(r"^[^(]+"), known, hint)
+        symbols.unknown("static predicate", name, node.span.part(r"^[^(]+"), names, hint)
         return []
 
     def _query(self, node: s.CallTerm) -> list[Condition]:

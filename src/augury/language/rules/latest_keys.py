@@ -16,17 +16,17 @@ def key_positions(statement: s.RuleStatement, args: tuple[Expr, ...], findings: 
     key, head = statement.key, statement.head
     if statement.makes != "latest":
         if key is not None:
-            message = f"PER before the arrow belongs to `fact latest`, and `{show_node(head)}` is none"
+            message = f"PER before the arrow belongs to `fact latest`, and `{show_node(head)}` is not one"
             findings.add("E275", message, head.span, hint=f"{_FORM}; PER of a run stands at the end of the rule")
         return None
     if key is None:
-        message = "`fact latest` does not say for which key a fact takes the place of the one before"
+        message = "`fact latest` does not say for which key a new fact replaces the earlier one"
         findings.add("E275", message, head.span, hint=f"{_FORM}, or `PER ()` where there is one value for all")
         return None
     names = [arg.name if isinstance(arg, Var) else None for arg in args]
     for variable in key:
         if variable.name not in names:
-            message = f"`{variable.name}` is no argument of `{show_node(head)}`"
+            message = f"`{variable.name}` is not an argument of `{show_node(head)}`"
             findings.add("E275", message, variable.span, hint="PER names arguments of the head")
             return None
     return tuple(sorted({i for i, name in enumerate(names) if name in {v.name for v in key}}))

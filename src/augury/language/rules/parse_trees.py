@@ -111,12 +111,12 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         order: Token | None,
         ties: Token | None,
         per: tuple[Var, ...] | None,
-        place: Token | None,
+        rank: Token | None,
     ) -> s.TopClause:
         first = None if count.type == "ALL" else self._integer(count)
         ascending = order is not None and order.type == "ASC"
-        at = None if place is None else Var(str(place), self._token(place))
-        return s.TopClause(first, by, ascending, ties is not None, per or (), at, self._span(meta))
+        rank_variable = None if rank is None else Var(str(rank), self._token(rank))
+        return s.TopClause(first, by, ascending, ties is not None, per or (), rank_variable, self._span(meta))
 
     def at_most(self, meta: Meta, count: Token, per: tuple[Var, ...] | None, every: Token | None) -> s.AtMostClause:
         most = 1 if count.type == "ONCE" else self._integer(count)
@@ -125,7 +125,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def _choice(
         self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
     ) -> s.Choice | None:
-        """What is said of the run at the end of a rule; its span begins at the first word of it."""
+        """The clauses on the run at the end of a rule; its span begins at their first word."""
         if per is None and which is None and skip is None:
             return None
         words = "per" if per is not None else str(which) if which is not None else "skip"
@@ -203,6 +203,9 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def was(self, meta: Meta, atom: s.Node) -> s.Was:
         return s.Was(atom, self._span(meta))
 
+    def holding(self, meta: Meta, atom: s.Node) -> s.Holding:
+        return s.Holding(atom, self._span(meta))
+
     def chain(self, meta: Meta, *items: Any) -> s.Chain:
         return s.Chain(items[0::2], tuple(_COMPARISONS[str(o).lower()] for o in items[1::2]), self._span(meta))
 
@@ -270,7 +273,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def braces(self, meta: Meta, inner: tuple[s.Node, ...]) -> s.Group:
         return s.Group(inner, self._span(meta))
 
-    def args(self, meta: Meta, *items: Any) -> list[Any]:
+    def args(self, meta: Meta, *items: object) -> list[Any]:
         return list(items)
 
     def distinct(self, meta: Meta, argument: s.Node) -> tuple[str, s.Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from augury.algebra.nodes import Either, Instant, Join, Node, Policy, Repeat, Scan, Select, Within
+from augury.algebra.nodes import HOLDING, Either, Instant, Join, Node, Policy, Repeat, Scan, Select, Within
 from augury.algebra.relations import OPERATORS, RELATIVE
 from augury.algebra.terms import Const, Expr, Var, Wild
 from augury.core.clock import Duration, Timestamp
@@ -16,6 +16,8 @@ from augury.language.rules.named_arguments import by_place
 from augury.language.rules.session_form import is_session
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
+
+_HOLDING = "write `x: holding p(X)`, as a literal of its own, or `while w: collect x: holding p(X)`"
 
 
 def read_policy(policy: s.PolicyClause) -> Policy:
@@ -61,6 +63,8 @@ class PatternReader:
                 return self._not(node, first, second)
             case s.Binary() if not s.is_run(node):
                 return self._binary(node)
+        if isinstance(node, s.Holding):
+            self.findings.unread |= {x.name for x in s.walk(node) if isinstance(x, s.CallTerm)}
         code, message, hint = _no_pattern(node)
         span = node.span.part(r"\w+\s*:") if isinstance(node, s.Labelled) else node.span
         return self._wrong(code, message, span, hint)
@@ -103,6 +107,36 @@ class PatternReader:
         types += ["any"] * len(args)
         matched: list[Expr] = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
         return Scan(name, tuple(matched), span)
+
+    def holding(self, node: s.Node) -> Node | None:
+        """`holding p(X)`, of a literal or a collect with a label; WHERE may follow."""
+        if isinstance(node, s.Where):
+            inner, conditions = self.holding(node.pattern), self.reader.conditions(node.condition)
+            return inner if inner is None or not conditions else Select(inner, tuple(conditions), node.span)
+        assert isinstance(node, s.Holding)
+        match node.atom:
+            case s.CallTerm(name=name, args=args) as atom:
+                pass
+            case s.BareName(text=name) as atom:
+                args = ()
+            case _:
+                return self._wrong(
+                    "E277", f"`{show_node(node.atom)}` is no atom, and `holding` takes one", node.span, _HOLDING
+                )
+        symbols = self.symbols
+        if symbols.is_event(name) and not symbols.is_static(name):
+            hint = f"make a fact of it, `fact seen(X) <- {name}(X).`, and write `x: holding seen(X)`"
+            return self._wrong("E277", f"`{name}` is an event, and `holding` ranges over facts", node.span, hint)
+        if not symbols.is_static(name) and not symbols.is_property(name):
+            names = {*symbols.clauses, *symbols.static, *symbols.facts, *symbols.made}
+            symbols.unknown("static predicate", name, atom.span, names, f"declare it: `static {name}(…).`")
+            return None
+        declared = symbols.static.get(name)
+        args = by_place(name, args, declared, self.findings)
+        types = [a.type for a in declared.attributes] if declared else []
+        types += ["any"] * len(args)
+        matched = [self.reader.typed(self.reader.match(a), t) for a, t in zip(args, types, strict=False)]
+        return Scan(f"{HOLDING}{name}", tuple(matched), node.span)
 
     def _clocked(self, args: tuple[s.Node, ...]) -> bool:
         """Whether arguments are those of windows by the clock: lengths and units, or the label of one."""
@@ -178,6 +212,8 @@ def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
         case s.Quantified() | s.Binary():
             hint = "give the run a rule of its own, and use its event here"
             return "E232", "a run stands inside another pattern, an absence or a collect", hint
+        case s.Holding():
+            return "E277", f"`{shown}` stands where an event is expected", _HOLDING
         case Var():
             hint = f"write `{shown}()` for the event, or begin its name with a small letter"
             return "E226", f"`{shown}` is a variable where an event is expected", hint

@@ -67,9 +67,9 @@ def _parse(chunk: StatementText, source: Source, findings: Findings, prefixes: d
     """The statement of a chunk; several where a full stop is missing before a line that begins one."""
     tree = _tree(chunk)
     while isinstance(tree, UnexpectedInput):
-        at = next_statement(tree, chunk)
-        first, rest = chunk.split(at or 0)
-        shorter = _tree(first) if at is not None else tree
+        cut = next_statement(tree, chunk)
+        first, rest = chunk.split(cut or 0)
+        shorter = _tree(first) if cut is not None else tree
         if isinstance(shorter, UnexpectedInput):
             explain(tree, chunk, source, findings)
             _unread(chunk, findings)
@@ -115,7 +115,7 @@ def _transform(tree: Tree[Token], reader: TreeReader) -> s.Statement | None:
 
 
 def _unread(chunk: StatementText, findings: Findings) -> None:
-    """Nothing is said about names that a statement may define, if it could not be read: those before an arrow."""
+    """Suppresses findings about the names that an unreadable statement may define: those before an arrow."""
     lines = [re.split(r"<-|←|:-", line) for line in chunk.text.splitlines()]
     heads = [parts[0] for parts in lines if len(parts) > 1] or [chunk.text]
     for head in heads:

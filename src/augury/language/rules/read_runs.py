@@ -187,8 +187,8 @@ class RunReader(RunParts):
         draft = self.drafts[number]
         prevs = _prevs(condition)
         for prev in prevs:
-            own = variables(prev.of) & draft.own or any(m.label == draft.label for m in _plain_moments(prev.of))
-            if not own:
+            is_local = variables(prev.of) & draft.own or any(m.label == draft.label for m in _plain_moments(prev.of))
+            if not is_local:
                 self._no_prev(condition)
                 return
         taken = set().union(*(d.vars for d in self.drafts))
@@ -262,9 +262,9 @@ class RunReader(RunParts):
         parts = []
         for number, draft in enumerate(self.drafts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
-            own, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
+            local, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
             by = draft.by or link
-            parts.append(n.RunPart(draft.node, link, by, draft.least, draft.most, own, where, after, draft.span))
+            parts.append(n.RunPart(draft.node, link, by, draft.least, draft.most, local, where, after, draft.span))
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
         results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()
@@ -320,29 +320,29 @@ class RunReader(RunParts):
                     self._error("E239", message, condition.span, hint=hint)
 
     def _later(self, run: n.Run, number: int) -> set[str]:
-        """The variables without a value while a part goes on: those of later parts, and what depends on them."""
+        """The variables without a value while a part repeats: those of later parts, and what depends on them."""
         parts = run.parts
-        known = set(run.key).union(*(n.bound_vars(p.input) - set(p.own) for p in parts[:number]))
-        known |= n.bound_vars(parts[number].input) | set(parts[number].own)
-        later = part_variables(run).union(*(p.own for p in parts)) - known - {r.name for r in run.results}
+        bound = set(run.key).union(*(n.bound_vars(p.input) - set(p.own) for p in parts[:number]))
+        bound |= n.bound_vars(parts[number].input) | set(parts[number].own)
+        later = part_variables(run).union(*(p.own for p in parts)) - bound - {r.name for r in run.results}
         conditions = (
             *run.where,
             *(c for p in parts[: number + 1] for c in p.where if not p.repeats or p is parts[number]),
         )
-        for condition in in_turn(conditions, run, part_variables(run) | known):
+        for condition in in_turn(conditions, run, part_variables(run) | bound):
             names = n.condition_vars(condition)
             late_results = {r.name for r in run.results if r.part >= number or outer_variables(r, run) & later}
             if names & (later | late_results):
-                later |= names - known - {r.name for r in run.results}
+                later |= names - bound - {r.name for r in run.results}
             else:
-                known |= names
+                bound |= names
         results = {r.name for r in run.results if r.part >= number or outer_variables(r, run) & later}
-        return (later | results) - known
+        return (later | results) - bound
 
-    def _close(self, known: set[str], where: Iterable[n.Condition]) -> None:
+    def _close(self, bound: set[str], where: Iterable[n.Condition]) -> None:
         """Adds what conditions bind of what is known."""
-        for condition in ready_order(tuple(where), known):
-            known |= binds(condition, known)
+        for condition in ready_order(tuple(where), bound):
+            bound |= binds(condition, bound)
 
     def check_bare(self, terms: Iterable[Expr], where: str) -> None:
         """No variable or time of an iteration stands bare outside its part."""

@@ -55,7 +55,7 @@ class SessionReader:
         for arg in scan.args:
             for name in sorted(variables(arg) & {v for v in single if not v.startswith("_")}):
                 message = f"`{name}` stands nowhere else in the rule: is it part of the key?"
-                hint = "write `_` where any value will do, or use it in the head: there is a session for each value"
+                hint = "write `_` to match any value, or use it in the head: there is a session for each value"
                 self.findings.add("E276", message, arg.span, hint=hint)
                 return None
         return replace(

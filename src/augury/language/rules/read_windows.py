@@ -32,10 +32,10 @@ class WindowReader:
         zone = self._zone(named.get("zone"))
         if isinstance(zone, bool):
             return None
-        found = self._size(places[0], zone)
-        if found is None:
+        unit_and_size = self._size(places[0], zone)
+        if unit_and_size is None:
             return None
-        unit, size = found
+        unit, size = unit_and_size
         hop = size
         if len(places) == 2:
             if unit == "month":

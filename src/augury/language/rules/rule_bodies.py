@@ -60,6 +60,8 @@ class BodyReader:
             if collected and collected.label:
                 self._define_label(collected.label, collected.span, collected.body)
                 self.reader.counted_labels.add(collected.label)
+                if isinstance(collected, s.While) and s.is_holding(collected.body):
+                    self.reader.held_in[collected.label] = collected.window
 
     def read(self) -> RuleBody:
         body = RuleBody()
@@ -107,7 +109,8 @@ class BodyReader:
                 hint = f"did you mean `{close}`?"
                 self.findings.add("E201", message, call.span.part(r"\w+"), hint=hint)
             case s.Labelled():
-                pattern = self.patterns.pattern(literal.body)
+                read = self.patterns.holding if s.is_holding(literal.body) else self.patterns.pattern
+                pattern = read(literal.body)
                 if pattern is not None:
                     body.patterns.append(n.Label(literal.label, pattern, literal.span))
             case s.While(collect=False):
@@ -234,8 +237,8 @@ class BodyReader:
                 "E224", f"`{call.name}` has no argument `{name}`", call.span, hint="it takes `most = 30d`"
             )
             return None
-        known = most is None or (isinstance(most, Const) and isinstance(most.value, Duration | int))
-        if not known or isinstance(getattr(most, "value", None), bool):
+        is_constant = most is None or (isinstance(most, Const) and isinstance(most.value, Duration | int))
+        if not is_constant or isinstance(getattr(most, "value", None), bool):
             hint = "write `most = 30d`"
             self.findings.add("E224", "the most that a window lasts is a constant duration", call.span, hint=hint)
             return None

@@ -182,7 +182,7 @@ class RunParts:
             for variable in self.choice.per:
                 lacking = next((scan for scan in self._scans() if variable not in scan.args), None)
                 if lacking is not None:
-                    message = f"`{variable.name}` is no argument of `{show_scan(lacking)}`, so it cannot be the key"
+                    message = f"`{variable.name}` is not an argument of `{show_scan(lacking)}`, so it cannot be the key"
                     hint = "every event of a run has the key as an argument of its own; `PER ()` is no key"
                     self._error("E235", message, variable.span, Note("this part", lacking.span), hint=hint)
                     return

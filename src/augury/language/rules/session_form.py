@@ -1,4 +1,4 @@
-"""What tells `session(30min, click(U, _))` from an event called `session`."""
+"""Distinguishes `session(30min, click(U, _))` from an event called `session`."""
 
 from __future__ import annotations
 

@@ -124,9 +124,9 @@ class Printer:
                 return f"{prefix}:{name[len(iri) :]}"
         return name
 
-    def node(self, node: s.Node, place: int = _EXPR) -> str:
+    def node(self, node: s.Node, position: int = _EXPR) -> str:
         level, text = self._node(node)
-        return f"({text})" if level < place else text
+        return f"({text})" if level < position else text
 
     def _args(self, args: tuple[s.Node, ...]) -> str:
         return ", ".join(self.node(a) for a in args)
@@ -188,6 +188,8 @@ class Printer:
                 return _UNARY, f"not {self.node(node.negated, _UNARY)}"
             case s.Was():
                 return _UNARY, f"was {self.node(node.atom, _UNARY)}"
+            case s.Holding():
+                return _UNARY, f"holding {self.node(node.atom, _UNARY)}"
             case s.Not():
                 assert node.between is not None
                 policy = f"[{self.policy(node.policy)}]" if node.policy else ""

@@ -25,9 +25,9 @@ _STREAM = re.compile(r"\s*(<[^<>\s]*>|(?:[A-Za-z_][\w-]*)?:[\w-]+)\s*\{")
 _REST_OF_LINE = re.compile(r"[ \t]*([%#][^\n]*|/\*.*?\*/[ \t]*(?=\n|$))")
 
 
-def _graph(text: str, at: int) -> int | None:
+def _graph(text: str, offset: int) -> int | None:
     """Where `GRAPH <stream> { … }` ends, whose word is before a place; None where it is something else."""
-    opening = _STREAM.match(text, at)
+    opening = _STREAM.match(text, offset)
     if opening is None:
         return None
     depth = 0
@@ -47,28 +47,28 @@ class StatementText:
     comments: Comments
     closed: bool
 
-    def split(self, at: int) -> tuple[StatementText, StatementText]:
+    def split(self, offset: int) -> tuple[StatementText, StatementText]:
         return (
-            StatementText(self.start, self.text[:at], self.comments, False),
-            StatementText(self.start + at, self.text[at:], Comments(), self.closed),
+            StatementText(self.start, self.text[:offset], self.comments, False),
+            StatementText(self.start + offset, self.text[offset:], Comments(), self.closed),
         )
 
 
 def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[StatementText]:
-    """The statements of a text. `prefixes` is read anew for each, because a statement may declare one."""
+    """The statements of a text. `prefixes` is read again for each, because a statement may declare one."""
     text = source.text
     start, pieces, before, blank = 0, [], [], False
-    at, seen_code = 0, False
-    while at < len(text):
-        piece = PIECES.match(text, at)
+    pos, seen_code = 0, False
+    while pos < len(text):
+        piece = PIECES.match(text, pos)
         assert piece is not None, "the last alternative matches anything"
         kind, value = piece.lastgroup, piece.group()
-        at = piece.end()
-        graph = _graph(text, at) if value.upper() == "GRAPH" else None
+        pos = piece.end()
+        graph = _graph(text, pos) if value.upper() == "GRAPH" else None
         if graph is not None:  # its words are SPARQL's, and full stops in it end nothing
-            before += [p.text.strip() for p in spaseq.pieces(text, at, graph, comments=True) if p.kind == "comment"]
-            pieces.append(value + INSIDE * (graph - at))
-            at, seen_code = graph, True
+            before += [p.text.strip() for p in spaseq.pieces(text, pos, graph, comments=True) if p.kind == "comment"]
+            pieces.append(value + INSIDE * (graph - pos))
+            pos, seen_code = graph, True
             continue
         match kind:
             case "comment":
@@ -79,16 +79,16 @@ def chunks(source: Source, prefixes: Mapping[str, str]) -> Iterator[StatementTex
                 seen_code = True
             case "pname":
                 # Only the label is taken, so that `o:order` and `o: order` read alike.
-                at = piece.start() + value.index(":") + 1
+                pos = piece.start() + value.index(":") + 1
                 pieces.append(value[: value.index(":") + 1])
                 seen_code = True
             case "end":
                 pieces.append(".")
-                remaining = _REST_OF_LINE.match(text, at)
+                remaining = _REST_OF_LINE.match(text, pos)
                 after = remaining.group(1).strip() if remaining else ""
                 yield StatementText(start, "".join(pieces), Comments(tuple(before), after, blank), True)
-                at = remaining.end() if remaining else at
-                start, pieces, before, blank, seen_code = at, [], [], False, False
+                pos = remaining.end() if remaining else pos
+                start, pieces, before, blank, seen_code = pos, [], [], False, False
             case _:
                 if not value.isspace():
                     seen_code = True

@@ -56,12 +56,12 @@ class Symbols:
             function.result == "bool" or (function.registered and function.result == "any")
         )
 
-    def unknown(self, what: str, name: str, span: Span, known: Iterable[str], hint: str) -> None:
+    def unknown(self, what: str, name: str, span: Span, names: Iterable[str], hint: str) -> None:
         """Reports a name that nothing defines, with the nearest one that something does."""
         if name in self.findings.unread:
             self.findings.doubt(span)
             return
-        close = nearest(name, known)
+        close = nearest(name, names)
         self.findings.add("E201", f"unknown {what} `{name}`", span, hint=f"did you mean `{close}`?" if close else hint)
 
 
@@ -181,13 +181,13 @@ def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     if decl.result not in TYPES:
         symbols.unknown("type", decl.result, decl.span.part(r"\w+$"), TYPES, "the types are " + ", ".join(TYPES))
     types = tuple(known_type(a.type) for a in decl.attributes)
-    known = symbols.functions.get(decl.name)
-    if known is not None and not known.registered:
+    earlier = symbols.functions.get(decl.name)
+    if earlier is not None and not earlier.registered:
         symbols.findings.add("E203", f"`{decl.name}` is a built-in function", name_of(decl), hint="choose another name")
-    elif known is not None and known.call is not unregistered and not known.takes(len(types)):
-        message = f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {known.arity}"
+    elif earlier is not None and earlier.call is not unregistered and not earlier.takes(len(types)):
+        message = f"`{decl.name}` is declared with {counted(len(types), 'argument')}, but Python registered it with {earlier.arity}"
         symbols.findings.add("E206", message, name_of(decl))
-    elif known is None or known.call is unregistered:
+    elif earlier is None or earlier.call is unregistered:
         symbols.functions[decl.name] = Function(
             decl.name, types, known_type(decl.result), unregistered, registered=True
         )

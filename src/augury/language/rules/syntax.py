@@ -137,7 +137,7 @@ class Power:
 class Quantified:
     """`P+`, `P*`, `P?`, `P{2}`, `P{2,5}` and `P{2,}`: a part of a run, `least` to `most` times.
 
-    `by` is the operator between iterations where it is said: `(P+ BY NEXT)`.
+    `by` is the operator between iterations if it is written: `(P+ BY NEXT)`.
     """
 
     pattern: Node
@@ -160,6 +160,14 @@ class Not:
 @dataclass(frozen=True)
 class Was:
     """`was p(X)`: a static predicate as it was just before."""
+
+    atom: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
+class Holding:
+    """`holding p(X)`: the maximal intervals in which a static predicate holds."""
 
     atom: Node
     span: Span = _SPAN
@@ -239,6 +247,7 @@ Node: TypeAlias = (
     | Quantified
     | Not
     | Was
+    | Holding
     | Group
     | WithinSet
     | Labelled
@@ -425,6 +434,11 @@ def children(node: Node) -> Iterator[Node]:
             yield from inside
         elif inside is not None:
             yield inside
+
+
+def is_holding(node: Node) -> bool:
+    """Whether a literal ranges over intervals in which facts hold; WHERE may follow."""
+    return isinstance(node, Holding) or (isinstance(node, Where) and is_holding(node.pattern))
 
 
 def walk(node: Node) -> Iterator[Node]:

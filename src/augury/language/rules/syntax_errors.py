@@ -61,7 +61,7 @@ _ELSEWHERE = {
     r"at\s+most(?!\s+\d)": "it is written `AT MOST 3`, `AT MOST 3 PER (S) EVERY 10min`",
     r"every(?=\s+\d)": "how often an answer may come is `AT MOST 1 EVERY 10min`; windows by the clock are `w: every(10min)`",
     r"skip(?!\s+(?:past\s+end|to\s+last)\b)(?:\s+\w+)*": "it is written `SKIP PAST END` or `SKIP TO LAST label`",
-    r"holding(?=\s+\w)": "a rule cannot range over the times at which a fact holds; read the events that begin and end it: `(down(M) SEQ up(M))`",
+    r"holding(?=\s+\w)": "intervals in which facts hold are a labelled literal: `x: holding mode(M, 'error')`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
     "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
 }
@@ -153,15 +153,17 @@ def next_statement(error: UnexpectedInput, chunk: StatementText) -> int | None:
 
 def _spot(error: UnexpectedInput, text: str) -> RuleErrorSpot:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        at = error.token.start_pos or 0
+        begin = error.token.start_pos or 0
         result = str(error.token).replace(COLON, ":").rstrip(INSIDE)
-        return RuleErrorSpot(text, at, at + len(result), result, frozenset(error.accepts or error.expected))
+        return RuleErrorSpot(text, begin, begin + len(result), result, frozenset(error.accepts or error.expected))
     if isinstance(error, UnexpectedCharacters):
-        at = error.pos_in_stream or 0
-        word = re.compile(r"\w+|&&|\|\||.", re.DOTALL).match(text, at)
+        begin = error.pos_in_stream or 0
+        word = re.compile(r"\w+|&&|\|\||.", re.DOTALL).match(text, begin)
         result = word.group() if word else ""
-        known = result in _FOREIGN or bool(_WORD.match(result)) or result in "'\"/:<>=-.@"
-        return RuleErrorSpot(text, at, at + max(len(result), 1), result, frozenset(error.allowed or ()), known)
+        tokenised = result in _FOREIGN or bool(_WORD.match(result)) or result in "'\"/:<>=-.@"
+        return RuleErrorSpot(
+            text, begin, begin + max(len(result), 1), result, frozenset(error.allowed or ()), tokenised
+        )
     assert isinstance(error, UnexpectedToken | UnexpectedEOF)
     end = len(text.rstrip())
     return RuleErrorSpot(text, end, end + 1, "", frozenset(error.expected))
@@ -191,16 +193,18 @@ def unbalanced(spot: RuleErrorSpot) -> Cause | None:
     """`(a(X) SEQ b(X)`, `[a, b)`, `a(X))`."""
     stack: list[tuple[str, int]] = []
     for piece in PIECES.finditer(spot.text):
-        char, at = piece.group(), piece.start()
+        char, offset = piece.group(), piece.start()
         if char in _CLOSERS:
-            stack.append((char, at))
+            stack.append((char, offset))
         elif char in _CLOSERS.values():
             if not stack:
-                return Cause(f"`{char}` closes nothing", at, at + 1)
+                return Cause(f"`{char}` closes nothing", offset, offset + 1)
             opener, opened = stack.pop()
             if _CLOSERS[opener] != char:
                 hint = f"close it with `{_CLOSERS[opener]}`"
-                return Cause(f"`{char}` cannot close `{opener}`", at, at + 1, hint, other=("opened here", opened))
+                return Cause(
+                    f"`{char}` cannot close `{opener}`", offset, offset + 1, hint, other=("opened here", opened)
+                )
     if not stack:
         return None
     opener, opened = stack[-1]
@@ -311,14 +315,14 @@ def statement_form(spot: RuleErrorSpot) -> Cause | None:
 def other_language(spot: RuleErrorSpot) -> Cause | None:
     """`… GROUP BY U HAVING count() > 3`, `… SKIP.`, `… WITHIN 5 minutes`, `… TUMBLE(1h)`: words of SQL and its kin."""
     for word, hint in _ELSEWHERE.items():
-        for found in re.finditer(rf"\b{word}\b", spot.text, re.IGNORECASE):
-            if found.start() <= spot.at <= found.end() + 1:
-                text = " ".join(found.group().split())
+        for match in re.finditer(rf"\b{word}\b", spot.text, re.IGNORECASE):
+            if match.start() <= spot.at <= match.end() + 1:
+                text = " ".join(match.group().split())
                 lacks = next((what for begins, what in _INCOMPLETE.items() if word.startswith(begins)), None)
                 message = (
                     f"`{text}` is not a word of the language" if lacks is None else f"`{text}` does not say {lacks}"
                 )
-                return Cause(message, found.start(), found.end(), hint)
+                return Cause(message, match.start(), match.end(), hint)
     return None
 
 
@@ -345,10 +349,10 @@ def side_by_side(spot: RuleErrorSpot) -> Cause | None:
 def _in_call(spot: RuleErrorSpot) -> bool:
     """Whether the innermost open parenthesis holds arguments."""
     depth = 0
-    for at in range(spot.at - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(spot.text[at], 0)
+    for offset in range(spot.at - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(spot.text[offset], 0)
         if depth < 0:
-            return re.search(r"\w\s*$", spot.text[:at]) is not None
+            return re.search(r"\w\s*$", spot.text[:offset]) is not None
     return False
 
 

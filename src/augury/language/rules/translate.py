@@ -153,7 +153,7 @@ def _clause(symbols: Symbols, statement: s.StaticRule) -> n.Clause | None:
     for condition in body:
         for part in (p for term in n.condition_terms(condition) for p in walk(term)):
             if isinstance(part, Apply) and not part.pure:
-                message = f"`{part.function}` is not pure: what a static rule says must not hang on when it is asked"
+                message = f"`{part.function}` is not pure: the answers of a static rule must not depend on when it is evaluated"
                 hint = "call it in the event rule"
                 symbols.findings.add("E231", message, part.span or statement.span, hint=hint)
     return n.Clause(name, args, tuple(body), cut, statement.span)

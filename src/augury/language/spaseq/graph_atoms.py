@@ -1,7 +1,7 @@
 """`GRAPH <stream> { … }` in rules: the solutions of a graph pattern on the events of a stream, as events.
 
-It is a query of one GPM that nobody names: its variables are variables of the rule, `?speed` is `Speed`, and the rule reads its
-answers as it reads any event.
+It is an anonymous query of one GPM: its variables are variables of the rule, `?speed` is `Speed`, and the rule
+reads its answers as it reads any event.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def _arguments(names: Iterable[str], words: list[SparqlToken], findings: Finding
         variable = name[0].upper() + name[1:]
         if not variable[0].isupper():
             findings.add(
-                "E250", f"`?{name}` is no variable of a rule", places[name], hint="let its name begin with a letter"
+                "E250",
+                f"`?{name}` cannot be a variable of a rule",
+                places[name],
+                hint="let its name begin with a letter",
             )
             return None
         if variable in result:

@@ -137,25 +137,25 @@ def _filter(clause: SparqlClause, pattern: Pattern, prologue: Prologue) -> Expre
 
 
 def _seen(words: Sequence[SparqlToken]) -> tuple[str, ...]:
-    """The variables of an expression, those of graph patterns inside it aside."""
+    """The variables of an expression, without those of graph patterns inside it."""
     return variables(_outside(words))
 
 
 def _outside(words: Sequence[SparqlToken]) -> list[SparqlToken]:
     sparql_tokens: list[SparqlToken] = []
-    at = 0
-    while at < len(words):
-        if words[at].text == "{" and words[at].kind == "sign":
-            at = closing(words, at)
+    index = 0
+    while index < len(words):
+        if words[index].text == "{" and words[index].kind == "sign":
+            index = closing(words, index)
         else:
-            sparql_tokens.append(words[at])
-        at += 1
+            sparql_tokens.append(words[index])
+        index += 1
     return sparql_tokens
 
 
 def _check_scope(pattern: Pattern, joined: list[SparqlClause], others: frozenset[str], findings: Findings) -> None:
     """Reports expressions that look at variables which they cannot see."""
-    own = pattern.may_bind
+    bound = pattern.may_bind
     asked_on_join = {clause.pieces[0].start for clause in joined}
     for clause in clauses(pattern.words, "FILTER", "BIND", "EXISTS"):
         here = clause.pieces[0].start in asked_on_join
@@ -167,12 +167,12 @@ def _check_scope(pattern: Pattern, joined: list[SparqlClause], others: frozenset
         inside = set(_inside_exists(clause)) if has_exists else set()
         for piece in clause.pieces:
             name = piece.text[1:]
-            if piece.kind != "var" or name in own or (here and name in others):
+            if piece.kind != "var" or name in bound or (here and name in others):
                 continue
             if name in others:
                 _hidden(clause, piece, pattern, findings)
             elif name not in inside and not _bound_inside(pattern, clause, name):
-                _unbound(piece, pattern, own | others, findings)
+                _unbound(piece, pattern, bound | others, findings)
 
 
 def _check_minus(pattern: Pattern, others: frozenset[str], findings: Findings) -> None:
@@ -216,7 +216,7 @@ def _hidden(clause: SparqlClause, piece: SparqlToken, pattern: Pattern, findings
     findings.add("E254", f"`{piece.text}` is of another GPM, which {what} does not see", piece.span, hint=hint)
 
 
-def _unbound(piece: SparqlToken, pattern: Pattern, known: Collection[str], findings: Findings) -> None:
-    close = nearest(piece.text[1:], known)
+def _unbound(piece: SparqlToken, pattern: Pattern, names: Collection[str], findings: Findings) -> None:
+    close = nearest(piece.text[1:], names)
     hint = f"did you mean `?{close}`?" if close else "a triple of this GPM, or of one before it, must have it"
     findings.add("E301", f"nothing binds `{piece.text}`", piece.span, hint=hint)

@@ -90,10 +90,10 @@ class _Query:
         return self.prologue.iri(text.text, text.span)
 
     def _once(self, kind: type, word: str, hint: str) -> None:
-        """Reports a clause that stands twice."""
-        found = [c for c in (*self.tree.clauses, *self.tree.modifiers) if isinstance(c, kind)]
-        for again in found[1:]:
-            self._again("E258", f"{word} stands twice", again.span, found[0].span, hint)
+        """Reports a clause that occurs twice."""
+        clauses = [c for c in (*self.tree.clauses, *self.tree.modifiers) if isinstance(c, kind)]
+        for again in clauses[1:]:
+            self._again("E258", f"{word} occurs twice", again.span, clauses[0].span, hint)
 
     def _again(self, code: str, message: str, span: Span, other: Span, hint: str | None = None) -> None:
         self.findings.add(code, message, span, Note("the other one", other), hint=hint)
@@ -129,7 +129,7 @@ class _Query:
         if unit not in _UNITS.values():
             close = nearest(unit, _UNITS.values())
             hint = f"did you mean {close}?" if close else "there are SECONDS, MINUTES, HOURS, DAYS and EVENTS"
-            self.findings.add("E253", f"`{within.unit.text}` is no unit of a window", within.unit.span, hint=hint)
+            self.findings.add("E253", f"`{within.unit.text}` is not a unit of a window", within.unit.span, hint=hint)
             return None
         if count is None:
             message = f"a window has a whole number of {unit}, not {within.count.text}"
@@ -190,15 +190,15 @@ class _Query:
                 hint = "say in which order the GPMs match: SEQ(A, B; C)"
                 self.findings.add("E258", "the query has no SEQ", t.first_word(self.tree.span), hint=hint)
             for again in self.tree.sequences[1:]:
-                self._again("E258", "SEQ stands twice", again.span, self.tree.sequences[0].span)
+                self._again("E258", "SEQ occurs twice", again.span, self.tree.sequences[0].span)
             return None
-        known = {define.name.text for define in self.tree.defines}
+        defined = {define.name.text for define in self.tree.defines}
         sound = True
         for item in self.tree.sequences[0].items:
             for name in _names(item.operand):
-                if name.text not in known:
+                if name.text not in defined:
                     sound = False
-                    self._unknown("GPM", name, known, f"define it: DEFINE GPM {name.text} ON … {{ … }}")
+                    self._unknown("GPM", name, defined, f"define it: DEFINE GPM {name.text} ON … {{ … }}")
         if not sound:
             return None
         self._unused()
@@ -215,11 +215,11 @@ class _Query:
                     "W320",
                     f"the GPM `{define.name.text}` is not in the sequence",
                     define.name.span,
-                    hint=f"write {define.name.text} in SEQ(…), or leave its definition away",
+                    hint=f"write {define.name.text} in SEQ(…), or remove its definition",
                 )
 
-    def _unknown(self, what: str, name: t.QueryName, known: Iterable[str], hint: str) -> None:
-        close = nearest(name.text, known) or next((k for k in known if k.lower() == name.text.lower()), None)
+    def _unknown(self, what: str, name: t.QueryName, names: Iterable[str], hint: str) -> None:
+        close = nearest(name.text, names) or next((k for k in names if k.lower() == name.text.lower()), None)
         self.findings.add(
             "E201", f"unknown {what} `{name.text}`", name.span, hint=f"did you mean `{close}`?" if close else hint
         )
@@ -232,8 +232,8 @@ class _Query:
         seen: dict[str, Span] = {}
         for define in self.tree.defines:
             if define.name.text in seen:
-                own = define.name
-                self._again("E203", f"two GPMs are called `{own.text}`", own.span, seen[own.text])
+                duplicate = define.name
+                self._again("E203", f"two GPMs are called `{duplicate.text}`", duplicate.span, seen[duplicate.text])
             seen.setdefault(define.name.text, define.name.span)
             for name in define.streams:
                 if declared and name.text not in declared:

@@ -43,7 +43,7 @@ def _check_ends(query: GraphQuery, findings: Findings) -> None:
         for item in reading.absent[-1:]:
             if not isinstance(query.window, Sliding | Tumbling):
                 hint = "give the query a window of time: WITHIN 30 MINUTES"
-                findings.add("E252", f"nothing says how long {item.span.quoted} must stay away", item.span, hint=hint)
+                findings.add("E252", f"nothing says how long {item.span.quoted} must be absent", item.span, hint=hint)
 
 
 def _check_filters(query: GraphQuery, findings: Findings) -> None:
@@ -96,10 +96,10 @@ def _variable(span: Span, name: str) -> Span:
 
 def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> None:
     clause = next((c for c in tree.clauses if isinstance(c, t.Partition)), None)
-    known = {v for item in query.items for v in may_bind(item.operand, query)}
+    bound = {v for item in query.items for v in may_bind(item.operand, query)}
     for variable in clause.variables if clause else ():
-        if variable.text not in known:
-            close = nearest(variable.text, known)
+        if variable.text not in bound:
+            close = nearest(variable.text, bound)
             hint = f"did you mean `?{close}`?" if close else "a GPM of the sequence must have it"
             findings.add("E301", f"nothing binds `?{variable.text}`", variable.span, hint=hint)
             continue
@@ -107,7 +107,7 @@ def _check_partition(query: GraphQuery, tree: t.QueryTree, findings: Findings) -
             if item.quantifier != "!" and variable.text not in surely_binds(item.operand, query):
                 findings.add(
                     "E255",
-                    f"`?{variable.text}` divides the streams, but {item.span.quoted} does not always bind it",
+                    f"`?{variable.text}` partitions the streams, but {item.span.quoted} does not always bind it",
                     variable.span,
                     Note("matched here", item.span),
                     hint="every GPM that is matched must have it, and not only in an OPTIONAL or one side of a UNION or `|`",

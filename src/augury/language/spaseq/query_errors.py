@@ -129,7 +129,7 @@ def _several_quantifiers(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
         if spot.before[-1].type in ("PLUS", "MAYBE", "NOT"):
             return "an item has one quantifier", "`+` is one or more, `?` is once or not at all, `!` is not at all"
         return (
-            f"`{spot.token}` is no quantifier",
+            f"`{spot.token}` is not a quantifier",
             "there are `+` (one or more), `?` (once or not at all) and `!` (absent)",
         )
     return None

@@ -51,16 +51,16 @@ def read_queries(sources: Iterable[Source], findings: Findings) -> tuple[GraphQu
 
 def ordered(queries: Iterable[GraphQuery], findings: Findings) -> tuple[GraphQuery, ...]:
     """Queries in an order in which each comes after those whose graphs it reads. A way round is reported."""
-    left, found = list(queries), list[GraphQuery]()
+    left, result = list(queries), list[GraphQuery]()
     while left:
         made = {query.predicate for query in left}
         free = [query for query in left if not made & set(query.reads)]
         if not free:
             _report_cycle(left, findings)
-            return (*found, *left)
-        found += free
+            return (*result, *left)
+        result += free
         left = [query for query in left if query not in free]
-    return tuple(found)
+    return tuple(result)
 
 
 def _report_cycle(queries: list[GraphQuery], findings: Findings) -> None:

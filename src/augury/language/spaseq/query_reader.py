@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Literal, TypeAlias, cast
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
+from augury.algebra.graph_queries import Quantifier, Separator
 from augury.core.errors import Findings, Note, Source, Span
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.query_errors import explain_query
@@ -25,39 +26,43 @@ def query_parser() -> Lark:
 
 def read_query(source: Source, findings: Findings) -> t.QueryTree | None:
     """The tree of a query; None where it does not follow the grammar, which is reported."""
-    found = words(source)
-    if found.unclosed is not None:
-        _report_unclosed(found, source, findings)
+    query_tokens = words(source)
+    if query_tokens.unclosed is not None:
+        _report_unclosed(query_tokens, source, findings)
         return None
     try:
-        tree = query_parser().parse(found.tokens)
+        tree = query_parser().parse(query_tokens.tokens)
     except UnexpectedToken as error:
-        explain_query(error, found.tokens, source, findings)
+        explain_query(error, query_tokens.tokens, source, findings)
         return None
-    query = _QueryReader(source, found).transform(tree)
+    query = _QueryReader(source, query_tokens).transform(tree)
     assert isinstance(query, t.QueryTree)
     return query
 
 
-def _report_unclosed(found: QueryTokens, source: Source, findings: Findings) -> None:
-    unclosed = found.unclosed
+def _report_unclosed(query_tokens: QueryTokens, source: Source, findings: Findings) -> None:
+    unclosed = query_tokens.unclosed
     assert unclosed is not None
     bracket = source.text[unclosed.opening]
     opening = Span(source, unclosed.opening, unclosed.opening + 1)
     if not unclosed.found:
         findings.add("E101", f"`{bracket}` is never closed", opening)
         return
-    at = Span(source, unclosed.at, unclosed.at + 1)
-    findings.add("E101", f"`{unclosed.found}` closes no `{bracket}`", at, Note("this one is open", opening))
+    closing = Span(source, unclosed.at, unclosed.at + 1)
+    findings.add("E101", f"`{unclosed.found}` closes no `{bracket}`", closing, Note("this one is open", opening))
 
 
-@v_args(meta=True)
-class _QueryReader(Transformer_NonRecursive[Token, Any]):
-    """Lark's tree to ours."""
+_Where: TypeAlias = "tuple[Token | t.SequencePattern | t.Define | None, ...]"
+_Item: TypeAlias = tuple[t.OperandText, Quantifier, Span]
 
-    def __init__(self, source: Source, found: QueryTokens) -> None:
+
+@v_args(meta=True, inline=True)
+class _QueryReader(Transformer_NonRecursive[Token, t.QueryTree]):
+    """Lark's tree to ours: a method for each rule of the grammar, with its position and its parts."""
+
+    def __init__(self, source: Source, query_tokens: QueryTokens) -> None:
         super().__init__()
-        self.source, self.found = source, found
+        self.source, self.query_tokens = source, query_tokens
 
     def _span(self, meta: Meta) -> Span:
         return Span(self.source, meta.start_pos, meta.end_pos)
@@ -72,132 +77,134 @@ class _QueryReader(Transformer_NonRecursive[Token, Any]):
     def _sparql(self, span: Span) -> t.Sparql:
         return t.Sparql(tuple(p.written for p in pieces_of(span)), span)
 
-    def _expression(self, token: Token) -> t.QueryName | t.Sparql:
-        return self._name(token) if token.type == "VAR" else self._sparql(self._at(token))
+    def _expression(self, part: Token | t.QueryName | t.Sparql) -> t.QueryName | t.Sparql:
+        if not isinstance(part, Token):
+            return part
+        return self._name(part) if part.type == "VAR" else self._sparql(self._at(part))
 
-    def start(self, meta: Meta, items: list[Any]) -> t.QueryTree:
-        prologue, answer, *rest = items
-        where = next(i for i in rest if isinstance(i, tuple))
-        clauses, modifiers = rest[: rest.index(where)], rest[rest.index(where) + 1 :]
-        sequences = tuple(i for i in where if isinstance(i, t.SequencePattern))
-        defines = tuple(i for i in where if isinstance(i, t.Define))
-        comments = tuple(self.found.comments)
-        span = Span(self.source, meta.start_pos, meta.end_pos)
-        return t.QueryTree(prologue, answer, tuple(clauses), sequences, defines, tuple(modifiers), comments, span)
+    def start(
+        self,
+        meta: Meta,
+        prologue: tuple[t.Base | t.QueryPrefix, ...],
+        answer: t.SelectClause | t.ConstructClause,
+        *parts: t.Clause | t.Modifier | _Where,
+    ) -> t.QueryTree:
+        where = next(part for part in parts if isinstance(part, tuple))
+        sequences = tuple(part for part in where if isinstance(part, t.SequencePattern))
+        defines = tuple(part for part in where if isinstance(part, t.Define))
+        clauses = tuple(part for part in parts if isinstance(part, t.Clause))
+        modifiers = tuple(part for part in parts if isinstance(part, t.Modifier))
+        comments = tuple(self.query_tokens.comments)
+        return t.QueryTree(prologue, answer, clauses, sequences, defines, modifiers, comments, self._span(meta))
 
-    def prologue(self, meta: Meta, items: list[Any]) -> tuple[t.Base | t.QueryPrefix, ...]:
-        return tuple(items)
+    def prologue(self, meta: Meta, *items: t.Base | t.QueryPrefix) -> tuple[t.Base | t.QueryPrefix, ...]:
+        return items
 
-    def base(self, meta: Meta, items: list[Any]) -> t.Base:
-        return t.Base(str(items[1])[1:-1], self._span(meta))
+    def base(self, meta: Meta, _: Token, iri: Token) -> t.Base:
+        return t.Base(str(iri)[1:-1], self._span(meta))
 
-    def prefix(self, meta: Meta, items: list[Any]) -> t.QueryPrefix:
-        return t.QueryPrefix(str(items[1]), str(items[2])[1:-1], self._span(meta))
+    def prefix(self, meta: Meta, _: Token, name: Token, iri: Token) -> t.QueryPrefix:
+        return t.QueryPrefix(str(name), str(iri)[1:-1], self._span(meta))
 
-    def select(self, meta: Meta, items: list[Any]) -> t.SelectClause:
-        _, distinct, *columns = items
-        star = isinstance(columns[0], Token)
-        return t.SelectClause(
-            () if star else tuple(columns),
-            "" if distinct is None else str(distinct).upper(),  # type: ignore[arg-type]
-            self._span(meta),
-        )
+    def select(
+        self, meta: Meta, _: Token, distinct: Token | None, *columns: Token | t.QueryName | t.Sparql
+    ) -> t.SelectClause:
+        named = tuple(column for column in columns if not isinstance(column, Token))  # a token is the star
+        word = cast(Literal["", "DISTINCT", "REDUCED"], "" if distinct is None else str(distinct).upper())
+        return t.SelectClause(named, word, self._span(meta))
 
-    def construct(self, meta: Meta, items: list[Any]) -> t.ConstructClause:
-        _, template, *into = items
-        return t.ConstructClause(self._sparql(self._at(template)), into[-1] if into else None, self._span(meta))
+    def construct(
+        self, meta: Meta, _: Token, template: Token, word: Token | None, into: t.IriText | None
+    ) -> t.ConstructClause:
+        return t.ConstructClause(self._sparql(self._at(template)), into, self._span(meta))
 
-    def column(self, meta: Meta, items: list[Any]) -> t.QueryName | t.Sparql:
-        return self._expression(items[0])
+    def column(self, meta: Meta, token: Token) -> t.QueryName | t.Sparql:
+        return self._expression(token)
 
-    def iri(self, meta: Meta, items: list[Any]) -> t.IriText:
-        return t.IriText(str(items[0]), self._at(items[0]))
+    def iri(self, meta: Meta, token: Token) -> t.IriText:
+        return t.IriText(str(token), self._at(token))
 
-    def within(self, meta: Meta, items: list[Any]) -> t.WithinClause:
-        _, count, unit, tumbling = items
-        origin = tumbling[0] if tumbling else None
+    def within(
+        self, meta: Meta, _: Token, count: Token, unit: Token, tumbling: tuple[t.QueryName | None] | None
+    ) -> t.WithinClause:
         named = t.QueryName(str(unit).upper(), self._at(unit))
+        origin = tumbling[0] if tumbling else None
         return t.WithinClause(self._name(count), named, tumbling is not None, origin, self._span(meta))
 
-    def tumbling(self, meta: Meta, items: list[Any]) -> tuple[t.QueryName | None]:
-        return (items[1] if len(items) > 1 else None,)
+    def tumbling(self, meta: Meta, _: Token, origin: t.QueryName | None = None) -> tuple[t.QueryName | None]:
+        return (origin,)
 
-    def time(self, meta: Meta, items: list[Any]) -> t.QueryName:
+    def time(self, meta: Meta, *_: Token | t.IriText | None) -> t.QueryName:
         span = self._span(meta)
         return t.QueryName("".join(span.text.split()) if not span.text.startswith(('"', "'")) else span.text, span)
 
-    def partition(self, meta: Meta, items: list[Any]) -> t.Partition:
-        result = tuple(self._name(i) for i in items if i is not None and i.type == "VAR")
-        return t.Partition(result, self._span(meta))
+    def partition(self, meta: Meta, *tokens: Token | None) -> t.Partition:
+        variables = (self._name(token) for token in tokens if token is not None and token.type == "VAR")
+        return t.Partition(tuple(variables), self._span(meta))
 
-    def stream(self, meta: Meta, items: list[Any]) -> t.FromStream:
-        return t.FromStream(self._name(items[1]), items[2], self._span(meta))
+    def stream(self, meta: Meta, _: Token, name: Token, iri: t.IriText) -> t.FromStream:
+        return t.FromStream(self._name(name), iri, self._span(meta))
 
-    def dataset(self, meta: Meta, items: list[Any]) -> t.FromGraph:
-        return t.FromGraph(items[1], False, self._span(meta))
+    def dataset(self, meta: Meta, _: Token, iri: t.IriText) -> t.FromGraph:
+        return t.FromGraph(iri, False, self._span(meta))
 
-    def named_dataset(self, meta: Meta, items: list[Any]) -> t.FromGraph:
-        return t.FromGraph(items[1], True, self._span(meta))
+    def named_dataset(self, meta: Meta, _: Token, iri: t.IriText) -> t.FromGraph:
+        return t.FromGraph(iri, True, self._span(meta))
 
-    def where(self, meta: Meta, items: list[Any]) -> tuple[Any, ...]:
-        return tuple(items)
+    def where(self, meta: Meta, *parts: Token | t.SequencePattern | t.Define | None) -> _Where:
+        return parts
 
-    def sequence(self, meta: Meta, items: list[Any]) -> t.SequencePattern:
-        result: list[t.ItemText] = []
-        separator = ","
-        for part in items[2:-1]:
-            if isinstance(part, str):
-                separator = part
+    def sequence(self, meta: Meta, *parts: Token | _Item) -> t.SequencePattern:
+        items: list[t.ItemText] = []
+        separator: Separator = ","
+        for part in parts[2:-1]:
+            if isinstance(part, Token):
+                separator = cast(Separator, str(part))
             else:
                 operand, quantifier, span = part
-                result.append(t.ItemText(operand, quantifier, separator, span))  # type: ignore[arg-type]
-        return t.SequencePattern(tuple(result), self._span(meta))
+                items.append(t.ItemText(operand, quantifier, separator, span))
+        return t.SequencePattern(tuple(items), self._span(meta))
 
-    def item(self, meta: Meta, items: list[Any]) -> tuple[t.OperandText, str, Span]:
-        return items[0], "" if items[1] is None else str(items[1]), self._span(meta)
+    def item(self, meta: Meta, operand: t.OperandText, quantifier: Token | None) -> _Item:
+        return operand, cast(Quantifier, str(quantifier or "")), self._span(meta)
 
-    def separator(self, meta: Meta, items: list[Any]) -> str:
-        return str(items[0])
+    def separator(self, meta: Meta, token: Token) -> Token:
+        return token
 
-    def use(self, meta: Meta, items: list[Any]) -> t.QueryName:
-        return self._name(items[0])
+    def use(self, meta: Meta, name: Token) -> t.QueryName:
+        return self._name(name)
 
-    def joiner(self, meta: Meta, items: list[Any]) -> str:
-        return str(items[0])
+    def joiner(self, meta: Meta, token: Token) -> Token:
+        return token
 
-    def joined(self, meta: Meta, items: list[Any]) -> t.OperandText:
-        parts = items[1:-1]
-        operands: tuple[t.OperandText, ...] = tuple(p for p in parts if not isinstance(p, str))
-        if len(operands) == 1:
-            return operands[0]
-        return t.Joined(operands, tuple(p for p in parts if isinstance(p, str)), self._span(meta))
+    def joined(self, meta: Meta, *parts: Token | t.OperandText) -> t.OperandText:
+        operands = tuple(part for part in parts if not isinstance(part, Token))
+        joiners = tuple(str(part) for part in parts[1:-1] if isinstance(part, Token))
+        return t.Joined(operands, joiners, self._span(meta)) if joiners else operands[0]
 
-    def define(self, meta: Meta, items: list[Any]) -> t.Define:
-        names = [self._name(i) for i in items if i.type == "NAME"]
-        return t.Define(names[0], tuple(names[1:]), self._sparql(self._at(items[-1])), self._span(meta))
+    def define(self, meta: Meta, *tokens: Token) -> t.Define:
+        name, *streams = (self._name(token) for token in tokens if token.type == "NAME")
+        return t.Define(name, tuple(streams), self._sparql(self._at(tokens[-1])), self._span(meta))
 
-    def call(self, meta: Meta, items: list[Any]) -> t.Sparql:
+    def call(self, meta: Meta, *_: Token) -> t.Sparql:
         return self._sparql(self._span(meta))
 
-    def _each(self, items: list[Any]) -> tuple[Any, ...]:
-        return tuple(self._expression(i) if isinstance(i, Token) else i for i in items)
+    def group_by(self, meta: Meta, _: Token, *keys: t.QueryName | t.Sparql) -> t.GroupBy:
+        return t.GroupBy(keys, self._span(meta))
 
-    def group_by(self, meta: Meta, items: list[Any]) -> t.GroupBy:
-        return t.GroupBy(self._each(items[1:]), self._span(meta))
+    def having(self, meta: Meta, _: Token, *conditions: Token | t.Sparql) -> t.Having:
+        calls = (c if isinstance(c, t.Sparql) else self._sparql(self._at(c)) for c in conditions)
+        return t.Having(tuple(calls), self._span(meta))
 
-    def having(self, meta: Meta, items: list[Any]) -> t.Having:
-        return t.Having(self._each(items[1:]), self._span(meta))
+    def order_by(self, meta: Meta, _: Token, *keys: t.Key) -> t.OrderBy:
+        return t.OrderBy(keys, self._span(meta))
 
-    def order_by(self, meta: Meta, items: list[Any]) -> t.OrderBy:
-        return t.OrderBy(tuple(items[1:]), self._span(meta))
+    def key(self, meta: Meta, direction: Token | None, of: Token | t.Sparql) -> t.Key:
+        word = cast(Literal["", "ASC", "DESC"], str(direction or "").upper())
+        return t.Key(self._expression(of), word, self._span(meta))
 
-    def key(self, meta: Meta, items: list[Any]) -> t.Key:
-        direction, of = items
-        word = "" if direction is None else str(direction).upper()
-        return t.Key(self._each([of])[0], word, self._span(meta))  # type: ignore[arg-type]
+    def limit(self, meta: Meta, _: Token, count: Token) -> t.LimitClause:
+        return t.LimitClause(self._name(count), self._span(meta))
 
-    def limit(self, meta: Meta, items: list[Any]) -> t.LimitClause:
-        return t.LimitClause(self._name(items[1]), self._span(meta))
-
-    def offset(self, meta: Meta, items: list[Any]) -> t.Offset:
-        return t.Offset(self._name(items[1]), self._span(meta))
+    def offset(self, meta: Meta, _: Token, count: Token) -> t.Offset:
+        return t.Offset(self._name(count), self._span(meta))

@@ -51,27 +51,27 @@ class QueryExpressions:
 
     # Reading
 
-    def column(self, part: t.QueryName | t.Sparql, place: str) -> ProjectedColumn | None:
+    def column(self, part: t.QueryName | t.Sparql, clause: str) -> ProjectedColumn | None:
         """`?v`, or `(expression AS ?v)`; a key of GROUP BY may go without a name."""
         if isinstance(part, t.QueryName):
             return ProjectedColumn(part.text, None, part.span) if self.sees(part.text, part.span) else None
         words = pieces_of(part.span)
         inner = words[1:-1] if words[0].text == "(" else words
         named = len(inner) > 2 and inner[-2].is_word("AS") and inner[-1].kind == "var"
-        if not named and place == "SELECT":
+        if not named and clause == "SELECT":
             self._report(
                 "E101", "an expression of SELECT has a name", part.span, hint="write it as (expression AS ?name)"
             )
             return None
-        expression = self.expression(inner[:-2] if named else inner, part.span, aggregates=place == "SELECT")
+        expression = self.expression(inner[:-2] if named else inner, part.span, aggregates=clause == "SELECT")
         if expression is None:
             return None
         name = inner[-1].text[1:] if named else f"key{MADE}{len(self.named) + 1}"
-        at = inner[-1].span if named else part.span
+        span = inner[-1].span if named else part.span
         if name in self.bound or name in self.named:
-            self._report("E203", f"`?{name}` has a value already", at, hint="give the expression another name")
+            self._report("E203", f"`?{name}` is bound already", span, hint="give the expression another name")
             return None
-        self.named[name] = at
+        self.named[name] = span
         return ProjectedColumn(name, expression, part.span)
 
     def condition(self, part: t.Sparql) -> Expression | None:
@@ -114,46 +114,46 @@ class QueryExpressions:
     def _without_aggregates(self, words: Sequence[SparqlToken], span: Span, allowed: bool) -> list[SparqlToken]:
         """The words with a variable in place of each aggregate."""
         kept: list[SparqlToken] = []
-        at = 0
-        while at < len(words):
-            piece = words[at]
-            if piece.is_word(*AGGREGATES) and at + 1 < len(words) and words[at + 1].text == "(":
-                end = closing(words, at + 1)
-                name = self._aggregate(words[at : end + 1], span, allowed)
+        index = 0
+        while index < len(words):
+            piece = words[index]
+            if piece.is_word(*AGGREGATES) and index + 1 < len(words) and words[index + 1].text == "(":
+                end = closing(words, index + 1)
+                name = self._aggregate(words[index : end + 1], span, allowed)
                 kept.append(replace(piece, kind="var", text=f"?{name}"))
-                at = end + 1
+                index = end + 1
             else:
                 kept.append(piece)
-                at += 1
+                index += 1
         return kept
 
     def _aggregate(self, words: Sequence[SparqlToken], span: Span, allowed: bool) -> str:
         """The variable that stands for an aggregate."""
-        at = words[0].span.to(words[-1].span)
+        call = words[0].span.to(words[-1].span)
         function = words[0].text.upper()
         inner = list(words[2:-1])
         distinct = bool(inner) and inner[0].is_word("DISTINCT")
         inner = inner[1:] if distinct else inner
-        separator, inner = self._separator(function, inner, at)
+        separator, inner = self._separator(function, inner, call)
         if not allowed:
-            self._report("E256", f"{function} stands in GROUP BY, which makes the groups that it ranges over", at)
+            self._report("E256", f"{function} stands in GROUP BY, which makes the groups that it ranges over", call)
         elif any(piece.is_word(*AGGREGATES) and after.text == "(" for piece, after in pairwise(inner)):
-            self._report("E256", "an aggregate stands inside an aggregate", at)
+            self._report("E256", "an aggregate stands inside an aggregate", call)
         elif len(inner) == 1 and inner[0].text == "*":
-            return self._added(GraphAggregate("", "COUNT", None, distinct, span=at))
+            return self._added(GraphAggregate("", "COUNT", None, distinct, span=call))
         elif not inner:
-            self._report("E250", f"{function} has no argument", at)
+            self._report("E250", f"{function} has no argument", call)
         else:
             uses = len(self.used)
             of = self.expression(inner, span)
             del self.used[uses:]  # inside an aggregate, every iteration's value is meant
             if of is not None:
                 assert function in get_args(AggregateName)
-                item = self._ranged_over(of, at)
-                return self._added(GraphAggregate("", function, of, distinct, item, separator, at))  # type: ignore[arg-type]
+                item = self._ranged_over(of, call)
+                return self._added(GraphAggregate("", function, of, distinct, item, separator, call))  # type: ignore[arg-type]
         return f"aggregate{MADE}0"
 
-    def _separator(self, function: str, inner: list[SparqlToken], at: Span) -> tuple[str, list[SparqlToken]]:
+    def _separator(self, function: str, inner: list[SparqlToken], span: Span) -> tuple[str, list[SparqlToken]]:
         for number, piece in enumerate(inner):
             if piece.text == ";" and function == "GROUP_CONCAT" and len(inner) == number + 4:
                 quoted = inner[-1].text
@@ -162,28 +162,28 @@ class QueryExpressions:
         return " ", inner
 
     def _added(self, aggregate: GraphAggregate) -> str:
-        for known in self.aggregates:
-            if replace(known, name="") == aggregate:
-                return known.name
+        for earlier in self.aggregates:
+            if replace(earlier, name="") == aggregate:
+                return earlier.name
         name = f"aggregate{MADE}{len(self.aggregates) + 1}"
         self.aggregates.append(replace(aggregate, name=name))
         return name
 
-    def _ranged_over(self, of: Expression, at: Span) -> int | None:
+    def _ranged_over(self, of: Expression, span: Span) -> int | None:
         """The `+` whose iterations an aggregate ranges over."""
-        items = [n for n, own in self.iterated.items() if own & set(of.variables)]
+        items = [n for n, iterated in self.iterated.items() if iterated & set(of.variables)]
         if len(items) > 1:
             self._report(
                 "E256",
                 "an aggregate ranges over the iterations of one `+`, and this one has variables of two",
-                at,
+                span,
                 *(Note("one of them", self.shape.items[n].span) for n in items),
             )
         elif not items and not self.keys:
             shown = ", ".join(f"`?{v}`" for v in of.variables) or "this"
             what = "have one value each" if len(of.variables) > 1 else "has one value"
             hint = "an aggregate ranges over the iterations of the `+` that binds its variables"
-            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", at, hint=hint)
+            self._report("W322", f"{shown} {what} in a match, so there is nothing to aggregate", span, hint=hint)
         return items[0] if items else None
 
     def sees(self, name: str, span: Span) -> bool:

@@ -177,7 +177,7 @@ Modifier: TypeAlias = GroupBy | Having | OrderBy | LimitClause | Offset
 
 @dataclass(frozen=True)
 class QueryTree:
-    """A query as it is written, with its comments aside. `sequences` should be one."""
+    """A query as it is written, with its comments in a list of their own. `sequences` should be one."""
 
     prologue: tuple[Base | QueryPrefix, ...]
     answer: SelectClause | ConstructClause

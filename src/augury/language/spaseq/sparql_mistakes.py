@@ -89,17 +89,17 @@ def _no_function(text: Normal, error: PatternError) -> NotSparql | None:
     return NotSparql(piece, f"there is no function {piece.text}", hint)
 
 
-def _mistake_at(group: Normal, place: int) -> NotSparql:
-    piece = group.at(place)
+def _mistake_at(group: Normal, offset: int) -> NotSparql:
+    piece = group.at(offset)
     if piece is None:
-        return NotSparql(None, "this graph pattern is not SPARQL: it ends too early")
+        return NotSparql(None, "this graph pattern is not SPARQL: it ends early")
     close = (
         misspelt(piece.text.upper(), _KEYWORDS)
         if piece.kind == "word" and piece.text.upper() not in _KEYWORDS
         else None
     )
     if close:
-        return NotSparql(piece, f"`{piece.text}` is no word of SPARQL", hint=f"did you mean {close}?")
+        return NotSparql(piece, f"`{piece.text}` is not a keyword of SPARQL", hint=f"did you mean {close}?")
     if piece.is_word("FILTER"):
         return _filter_mistake(group, piece)
     if piece.is_word("BIND"):
@@ -158,5 +158,5 @@ def _expression_mistake(expression: Normal, error: PatternError) -> NotSparql:
 
 def _sentence(error: PatternError) -> str:
     """What is wrong, on one line, as a part of a sentence."""
-    text = " ".join(error.message.removeprefix("is no SPARQL: ").split()).rstrip(".")
+    text = " ".join(error.message.removeprefix("is not SPARQL: ").split()).rstrip(".")
     return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -1,6 +1,6 @@
 """SPARQL inside a query: its words, and its normal form, in which every IRI is written in full.
 
-Every place of the normal form is known in the source, so that whoever reads the normal form can say where a mistake is.
+Every place of the normal form is known in the source, so that a reader of the normal form can locate a mistake.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class Prologue:
             return iri
         if self.base is None:
             self.findings.add(
-                "E250", f"`<{iri}>` is no absolute IRI, and there is no BASE", span, hint="write it in full: <http://…>"
+                "E250",
+                f"`<{iri}>` is not an absolute IRI, and there is no BASE",
+                span,
+                hint="write it in full: <http://…>",
             )
             return None
         return urljoin(self.base, iri)
@@ -56,9 +59,9 @@ class Normal:
     text: str
     places: tuple[tuple[int, int, SparqlToken], ...]
 
-    def at(self, place: int) -> SparqlToken | None:
+    def at(self, offset: int) -> SparqlToken | None:
         """The piece at a place of the text, or the next one."""
-        return next((piece for _, end, piece in self.places if place < end), None)
+        return next((piece for _, end, piece in self.places if offset < end), None)
 
 
 def normal(words: Sequence[SparqlToken], prologue: Prologue) -> Normal | None:
@@ -154,29 +157,29 @@ def clauses(words: Sequence[SparqlToken], *names: str) -> list[SparqlClause]:
 
 def _end(words: Sequence[SparqlToken], start: int) -> int:
     """The number of the last piece of a clause: the bracket that closes the first one."""
-    at = start + 1
-    while at < len(words) and words[at].text not in ("(", "{"):
-        if words[at].text in (".", "}", ")"):
-            return at - 1
-        at += 1
-    return closing(words, at) if at < len(words) else len(words) - 1
+    index = start + 1
+    while index < len(words) and words[index].text not in ("(", "{"):
+        if words[index].text in (".", "}", ")"):
+            return index - 1
+        index += 1
+    return closing(words, index) if index < len(words) else len(words) - 1
 
 
 def without(words: Sequence[SparqlToken], taken: Sequence[SparqlClause]) -> list[SparqlToken]:
     """A group without some clauses of its outermost level; full stops stay where triples need them."""
     starts = {clause.pieces[0].start: clause for clause in taken}
     kept: list[SparqlToken] = []
-    at = 0
-    while at < len(words):
-        clause = starts.get(words[at].start)
+    index = 0
+    while index < len(words):
+        clause = starts.get(words[index].start)
         if clause is None:
-            kept.append(words[at])
-            at += 1
+            kept.append(words[index])
+            index += 1
             continue
-        at += len(clause.pieces)
+        index += len(clause.pieces)
         if kept[-1].text in ("{", "}", "."):
-            at += words[at].text == "."
-        elif words[at].text not in (".", "}"):
+            index += words[index].text == "."
+        elif words[index].text not in (".", "}"):
             kept.append(replace(clause.pieces[0], kind="sign", text=".", lines=0))
     return kept
 

@@ -79,12 +79,12 @@ def pieces(
     text: str, start: int = 0, end: int | None = None, comments: bool = False, source: Source = NOWHERE.source
 ) -> Iterator[SparqlToken]:
     """The words of a part of a text."""
-    at, stop = start, len(text) if end is None else end
+    pos, stop = start, len(text) if end is None else end
     lines: int | None = None
-    while at < stop:
-        match = PIECES.match(text, at, stop)
+    while pos < stop:
+        match = PIECES.match(text, pos, stop)
         assert match is not None and match.lastgroup is not None, "the last alternative matches anything"
-        kind, value, at = match.lastgroup, match.group(), match.end()
+        kind, value, pos = match.lastgroup, match.group(), match.end()
         if kind == "space" or (kind == "comment" and not comments):
             lines = (lines or 0) + value.count("\n")
             continue
@@ -134,7 +134,7 @@ class _Scanner:
         return self.found
 
     def _next(self, pattern: re.Pattern[str]) -> SparqlToken | None:
-        """The next word; comments are put aside."""
+        """The next word; comments are collected."""
         while result := pattern.match(self.text, self.at):
             assert result.lastgroup is not None
             start, self.at = self.at, result.end()
@@ -201,8 +201,10 @@ class _Scanner:
         while opened:
             inner = self._next(PIECES)
             if inner is None or (inner.text in _CLOSE and opened[-1].text != _CLOSE[inner.text]):
-                at = len(self.text.rstrip()) if inner is None else inner.start
-                self.found.unclosed = self.found.unclosed or Unclosed(opened[-1].start, at, inner.text if inner else "")
+                end = len(self.text.rstrip()) if inner is None else inner.start
+                self.found.unclosed = self.found.unclosed or Unclosed(
+                    opened[-1].start, end, inner.text if inner else ""
+                )
                 self.at = len(self.text)
                 break
             if inner.kind == "sign" and inner.text in _OPEN:
@@ -231,7 +233,7 @@ class GivenTokens(Lexer):
 
     __future_interface__ = 2
 
-    def __init__(self, _: Any) -> None:
+    def __init__(self, _: object) -> None:
         pass
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:

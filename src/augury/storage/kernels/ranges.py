@@ -12,7 +12,9 @@ from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import group_of
 
 MAKES_NO_ARRAYS = True
-FIRST, SIZE, ROOM = 0, 1, 2  # of a segment: its offset in the pool, how many rows it has, and for how many it has room
+# Of a segment: its offset in the pool, how many rows it has, for how many it has room, and how many of its first rows
+# have not changed since ranks were made of them (`rank_blocks.py`).
+FIRST, SIZE, ROOM, SAFE = 0, 1, 2, 3
 
 
 @Kernel
@@ -102,10 +104,13 @@ def retotal(
 ) -> int:  # fmt: skip
     """Sets running totals and trees of a segment anew from a position on; how many rows that are."""
     first, last, sums = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE], running.shape[0]
+    spans[g, SAFE] = min(spans[g, SAFE], position - first)
     for p in range(position, last):
         total(p, first, slots, values, running)
-    if position >= last:
+    if last == first:
         return 0
+    changed = max(last - position, 0)
+    position = min(position, last - 1)  # nodes above the last row may have known rows behind it
     for m in range(tree.shape[0]):
         level = 1
         while spans[g, ROOM] >> level:
@@ -119,7 +124,7 @@ def retotal(
                     right = -1
                 set_node(tree, m, level, number, better(left, right, values, sums + m, slots))
             level += 1
-    return last - position  # type: ignore[no-any-return]
+    return changed  # type: ignore[no-any-return]
 
 
 @Kernel
@@ -231,37 +236,38 @@ def best_between(
 
 @Kernel
 def totals_within(
-    rows: RowIds, group: Array, data: RowData, low: int, high: int, most: int, others: Array, longest: int, spans: Array,
-    slots: Array, ends: Times, values: Array, running: Array, tree: Array, counts: Integers, edges: Array, cut: Array,
-    found: Array, best: Array,
+    group: Array, lows: Times, highs: Times, most: int, others: Array, longest: int, spans: Array, slots: Array, ends: Times,
+    values: Array, running: Array, tree: Array, counts: Integers, reach: Array, edges: Array, cut: Array, found: Array,
+    best: Array,
 ) -> int:  # fmt: skip
-    """For each row the totals of the rows of its group that lie between its fields `low` and `high`.
+    """For each window from a low to a high time the totals of the rows of a group that lie inside.
 
-    With `most`, of so many at most, the latest up to `high`, wherever they start. `counts` gets how many lie there, `edges` the
-    positions of the first and the last, -1 without any; `cut` whether the row before the first has its times, `found` sums,
-    `best` positions. No row lasts longer than `longest`: of those that end so soon after `low` each is looked at. Returns how
-    many rows and nodes it has looked at.
+    With `most`, of so many at most, the latest up to the high time, wherever they start. `counts` gets how many lie there,
+    `reach` the positions of those that end there, `edges` the positions of the first and the last, -1 without any; `cut`
+    whether the row before the first has its times, `found` sums, `best` positions. No row lasts longer than `longest`: of
+    those that end so soon after the low time each is looked at. Returns how many rows and nodes it has looked at.
     """
     touched, sums = 0, running.shape[0]
-    for i in range(len(rows)):
+    for i in range(len(group)):
         counts[i], edges[0, i], edges[1, i], cut[i] = 0, -1, -1, 0
+        reach[0, i], reach[1, i] = 0, 0
         for c in range(sums):
             found[c, i] = 0
         for m in range(tree.shape[0]):
             best[m, i] = -1
-        g, row = group[i], rows[i]
+        g, begin = group[i], lows[i]
         touched += 1
         if g < 0:
             continue
         first = start = spans[g, FIRST]
-        begin = data[low, row]
         if most == 0:
             first = first_ending(begin, ends, start, start + spans[g, SIZE])
-        last = first_ending(data[high, row] + 1, ends, first, start + spans[g, SIZE])
+        last = first_ending(highs[i] + 1, ends, first, start + spans[g, SIZE])
         if most > 0 and last - first > most:
             first = last - most
             same_end = ends[first - 1] == ends[first]
             cut[i] = same_end and others[START, slots[first - 1]] == others[START, slots[first]]
+        reach[0, i], reach[1, i] = first, last
         if first == last:
             continue
         for c in range(sums):
@@ -293,15 +299,13 @@ def totals_within(
 
 
 @Kernel
-def mark_within(
-    rows: RowIds, group: Array, data: RowData, low: int, high: int, most: int, spans: Array, ends: Times, steps: Array
-) -> None:
-    """Counts in `steps` where the windows of rows begin and end in the pool: 1 where one begins, -1 behind its last row."""
-    for i in range(len(rows)):
+def mark_within(group: Array, lows: Times, highs: Times, most: int, spans: Array, ends: Times, steps: Array) -> None:
+    """Counts in `steps` where windows begin and end in the pool: 1 where one begins, -1 behind its last row."""
+    for i in range(len(group)):
         g = group[i]
         if g >= 0:
             first = spans[g, FIRST]
-            last = first_ending(data[high, rows[i]] + 1, ends, first, first + spans[g, SIZE])
-            first = max(first, last - most) if most > 0 else first_ending(data[low, rows[i]], ends, first, last)
+            last = first_ending(highs[i] + 1, ends, first, first + spans[g, SIZE])
+            first = max(first, last - most) if most > 0 else first_ending(lows[i], ends, first, last)
             steps[first] += 1
             steps[last] -= 1

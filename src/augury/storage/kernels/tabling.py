@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
 from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import canonical, key_hash, mix_hash, same_key
 
@@ -36,24 +36,20 @@ def enter(
 @Kernel
 def look_up(
     asked: Array, keys: Array, count: int, data: RowData, fields: Array, strict: bool, canon: Codes, nullish: Array,
-    buckets: Integers, after: Integers, alive: Flags, since: Times, until: Times, at: Array, lo: int, state: Array,
-    found: Array,
+    buckets: Integers, after: Integers, alive: Flags, lo: int, state: Array, found: Array,
 ) -> bool:  # fmt: skip
-    """Pairs of a question and a row with the same key that stands, at the time of the question where rows have times.
+    """Pairs of a question and a row with the same key that stands; rows before `lo` are left out.
 
-    Rows before `lo` are left out. It returns whether all is found; else it goes on from `state` once there is more room.
+    It returns whether all is found; else it goes on from `state` once there is more room.
     """
-    mask, timed = len(buckets) - 1, len(since) > 0
+    mask = len(buckets) - 1
     q, row, n = state[0], state[1], 0
     while q < count:
         if row == -2:
             h = key_hash(asked, q, keys, canon, nullish) if strict else plain_hash(asked, q, keys, canon)
             row = buckets[h & mask] if h >= 0 else -1
-        time = at[q] if timed else 0
         while row >= lo and row >= 0:
-            # Times first: of a key whose facts change, most rows are over, and their keys need no comparison.
-            fits = alive[row] and not (timed and (time >= until[row] or time < since[row]))
-            if fits and same_key(asked, q, keys, data, row, fields, canon):
+            if alive[row] and same_key(asked, q, keys, data, row, fields, canon):
                 if n == found.shape[1]:
                     state[0], state[1], state[2] = q, row, n
                     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -252,7 +252,7 @@ class MomentEdges(Operator):
         closed[self.closed] = True
         return np.ascontiguousarray(pairs[:, ~closed[pairs[0]]])
 
-    def _pairs(self, search: Kernel, moments: Array, *given: Any) -> Array:
+    def _pairs(self, search: Kernel, moments: Array, *given: object) -> Array:
         """What a kernel finds from moments on, in as many calls as it takes to have room for it."""
         at, found = 0, [np.empty((3, 0), np.int64)]
         while at < len(moments):

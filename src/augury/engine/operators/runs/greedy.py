@@ -19,6 +19,14 @@ from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import MomentEdges
 from augury.engine.operators.runs.kernels import best_matches as b
 from augury.engine.operators.runs.kernels import decisions as d
+from augury.engine.operators.runs.kernels.records import (
+    Decisions,
+    MatchPool,
+    MomentChains,
+    MomentLinks,
+    RunShape,
+    SearchStates,
+)
 from augury.engine.operators.runs.matches import Whole, may_end
 from augury.engine.operators.runs.sight import Members
 from augury.engine.saved import check_numbers, is_array, require, unragged
@@ -53,20 +61,7 @@ class Greedy(MomentEdges):
         super().__init__(runtime, spec)
         run = spec.run
         self.whole = Whole(runtime, run, self)
-        self.then = sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN")
-        self.limits = self._limits()
-        self.merged = _counts_alone(run)
-        self.shortest = run.which == "SHORTEST"
-        self.skip = -2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip)
-        ends = may_end(run)
-        self.may_end: Array = np.array(ends, bool)
-        self.options: Array = np.full((len(run.parts), len(self.moves) + 2), b.NO_MOVE, np.int64)
-        for part in range(len(run.parts)):
-            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([b.ACCEPT] if ends[part] else [])
-            self.options[part, : len(ways)] = ways[::-1] if self.shortest else ways
-        begin = [part for part, _ in self.starts]
-        self.roots: Array = np.array(begin[::-1] if self.shortest else begin, np.int64)
-        self.quantified: Array = np.array([i for i, part in enumerate(run.parts) if part.quantified], np.int64)
+        self.shape = self._shape()
         # What is left of first events that are settled: after those that are closed, from which moment on, or which key, the
         # next match may begin when.
         self.after_closed: dict[int, int] = {}
@@ -76,8 +71,32 @@ class Greedy(MomentEdges):
         self._open: Array | None = None  # the moments that were not settled when it was last asked for
         self._begins: int | None = None  # from when on events begin that were still to come then
 
+    def _shape(self) -> RunShape:
+        """The run as the search needs it. LONGEST tries first to go on, SHORTEST to end."""
+        run, ends, shortest = self.run, may_end(self.run), self.run.which == "SHORTEST"
+        options = np.full((len(run.parts), len(self.moves) + 2), b.NO_MOVE, np.int64)
+        for part in range(len(run.parts)):
+            ways = [i for i, move in enumerate(self.moves) if move.source == part] + ([b.ACCEPT] if ends[part] else [])
+            options[part, : len(ways)] = ways[::-1] if shortest else ways
+        begin = [part for part, _ in self.starts]
+        return RunShape(
+            moves=self.ends,
+            then=sum(1 << i for i, move in enumerate(self.moves) if move.link == "THEN"),
+            limits=self._limits(),
+            options=options,
+            roots=np.array(begin[::-1] if shortest else begin, np.int64),
+            least=self.least,
+            most=self.most,
+            quantified=np.array([i for i, part in enumerate(run.parts) if part.quantified], np.int64),
+            may_end=np.array(ends, bool),
+            window=self.longest,
+            shortest=shortest,
+            skip=-2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip),
+            merged=_counts_alone(run),
+            most_matches=k.FOREVER,
+        )
+
     def _limits(self) -> Array:
-        """For each move, how much later than the start and the end of a moment another may start that follows it."""
         found = np.full((2, len(self.moves)), k.FOREVER, np.int64)
         for number, (move, bounds) in enumerate(zip(self.moves, self.start_bounds, strict=True)):
             for part, field, length in bounds:
@@ -203,14 +222,11 @@ class Greedy(MomentEdges):
         return unique(np.concatenate([moments, np.array([*reached], np.int64)]))
 
     def _decide(self, changed: Array) -> None:
-        table, index = self.moments.out.table, self.moments.index
+        table, chains, links, decided = self.moments.out.table, self._chains(), self._links(), self._decisions()
+        guard = self.runtime.tables.guard
         self.calls += 1
         at = 0
-        stack, ties, reached = (
-            np.empty((table.n + 2, 3), np.int64),
-            np.empty(table.n + 1, np.int64),
-            np.zeros(2, np.int64),
-        )
+        stack, ties = np.empty((table.n + 2, 3), np.int64), np.empty(table.n + 1, np.int64)
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
         if self.pool.shape[1] < self.used + 4 * len(changed):
@@ -219,18 +235,19 @@ class Greedy(MomentEdges):
             self._more_states(1 << (4 * len(changed)).bit_length())
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
         while at < len(changed):
+            shape = self.shape._replace(most_matches=guard.most_matches)
+            found, pool = SearchStates(self.searched, stack, self.slots), MatchPool(self.pool, self.paths)
             at, used, n, touched, fell = d.decide(
-                changed, at, table.data, table.alive, index.prev, index.after, self.edges, self.out_of, self.ends, self.then,
-                self.limits, self.options, self.roots, self.begins, self.least, self.most, self.quantified, self.longest,
-                self.shortest, self.skip, self.merged, self.rank, stack, self.searched, self.slots, self.calls, ties,
-                self.known, self.tried, self.first_paths, self.given, self.pool, self.used, self.paths, self.count_paths,
-                fallen, fell, self.may_end, self.into, reached,
+                changed, at, chains, links, shape, found, self.calls, ties, decided, pool, self.used, self.count_paths,
+                fallen, fell,
             )  # fmt: skip
             self.touched += touched
-            self.runtime.tables.guard.paired(n - self.count_paths)
+            guard.paired(n - self.count_paths)
             self.count_paths = n
             if used < 0:
                 self.used = int((self.paths[b.P_AT, :n] + self.paths[b.P_LENGTH, :n]).max(initial=0))
+                if used == b.TOO_MANY:
+                    raise guard.too_many_matches()
                 if used == b.NO_STATES:
                     self._more_states(4 * self.searched.shape[1])
                 else:
@@ -241,6 +258,16 @@ class Greedy(MomentEdges):
                 continue
             self.used = used
         self.fallen = fallen[:fell]
+
+    def _chains(self) -> MomentChains:
+        table, index = self.moments.out.table, self.moments.index
+        return MomentChains(table.data, table.alive, index.prev, index.after, self.rank)
+
+    def _links(self) -> MomentLinks:
+        return MomentLinks(self.edges, self.into, self.out_of)
+
+    def _decisions(self) -> Decisions:
+        return Decisions(self.known, self.tried, self.first_paths, self.given, self.begins)
 
     def _more_states(self, count: int) -> None:
         """Room for so many states of a search. What was found before is forgotten: a new call does not look at it."""
@@ -388,7 +415,7 @@ class Greedy(MomentEdges):
 
     def _furthest(self, first: int) -> list[tuple[int, int]]:
         """The moments, and parts, that follow a first one, by the first move that goes on each time."""
-        part = next(int(p) for p in self.roots if self.begins[first] & (1 << int(p)))
+        part = next(int(p) for p in self.shape.roots if self.begins[first] & (1 << int(p)))
         path = [(first, part)]
         while True:
             moment, part = path[-1]
@@ -530,23 +557,20 @@ class Greedy(MomentEdges):
 
     def _reaches(self) -> Array:
         """The latest start of an event that may change the matches of some moments: see the kernel."""
-        table, index = self.moments.out.table, self.moments.index
-        found = np.full((3, table.n), k.FOREVER, np.int64)
-        if table.n:
-            index.extend()
-            d.reaches(table.n, table.data, table.alive, index.prev, index.after, self.known, self.tried, found)
+        n = self.moments.out.table.n
+        found = np.full((3, n), k.FOREVER, np.int64)
+        if n:
+            self.moments.index.extend()
+            d.reaches(n, self._chains(), self._decisions(), found)
         return found
 
     def _unsettled(self, begins: int | None) -> tuple[Array, Array]:
         """Of which moments the matches may change, where nothing more comes that begins before a time: all that are kept
         for it, and those whose own matches may. None says nothing of when events begin."""
         n = self.moments.out.table.n
-        if begins is None:
-            every = np.ones(n, bool)
-            return every, every
-        far, own, up_to = self._reaches() >= begins
+        far, own, up_to = self._reaches() >= (1 - k.FOREVER if begins is None else begins)
         far[self.closed] = own[self.closed] = up_to[self.closed] = False
-        kept: Array = far | (self.moments.out.table.data[END, :n] >= begins)
+        kept: Array = far | (begins is None) | (self.moments.out.table.data[END, :n] >= (begins or 0))
         kept[self.closed] = False
         return kept, up_to if self.run.skip is not None else own
 
@@ -575,6 +599,6 @@ class Greedy(MomentEdges):
         ends = out.data[END, open_rows]
         # Where the last event of a match may go, a shorter match takes its place.
         ends = np.where(ends >= since[id(table)], table.data[END, out.data[LEFT, open_rows]], ends)
-        if self.skip >= 0:  # another match of one of these may let others begin that were left out before
+        if self.shape.skip >= 0:  # another match of one of these may let others begin that were left out before
             ends = np.concatenate([ends, table.data[END, : table.n][far & (self.begins[: table.n] != 0)]])
         return min(least, int(ends.min())) if len(ends) else least

@@ -210,7 +210,7 @@ class Longest(Chooser):
     def _enter(self, row: int) -> tuple[int, ...]:
         p, data, moments = self._partial(row), self.partials.out.table.data, self.partials.moments.out.table.data
         moment, count = int(data[k.FIRST, p]), len(self.run.parts)
-        first = (int(moments[LEFT, moment]), int(moments[RIGHT, moment]))
+        first = self._event(moment)
         start = self.starts.get(first)
         if start is None:
             (event,) = self.partials.moments.parts(moment)
@@ -222,6 +222,11 @@ class Longest(Chooser):
         start.rows[row] = tuple(int(data[k.STATE + count + i, p]) for i in self.quantified)
         self.first_of[row] = first
         return first
+
+    def _event(self, moment: int) -> tuple[int, int]:
+        """The event of a moment. It has several moments where facts bind a variable of a part in several ways."""
+        moments = self.partials.moments.out.table.data
+        return int(moments[LEFT, moment]), int(moments[RIGHT, moment])
 
     def _key(self, moment: int) -> tuple[int, ...]:
         table = self.partials.moments.out.table
@@ -330,9 +335,10 @@ class Longest(Chooser):
         best = np.full(
             (len(self.quantified), self.partials.moments.out.table.n), -1 if longest else k.FOREVER, np.int64
         )
-        for start in self.starts.values():
-            if start.rows:
-                best[:, start.moment] = start.best
+        for moment in unique(data[k.FIRST, self.partials.out.table.standing()]).tolist():
+            start = self.starts.get(self._event(moment))
+            if start is not None and start.rows:
+                best[:, moment] = start.best
 
         def matter(move: Move, rows: RowIds) -> Array:
             good, tied = np.zeros(len(rows), bool), np.ones(len(rows), bool)
@@ -363,14 +369,22 @@ class Longest(Chooser):
         going = partials.ongoing.of(least, begins, None if whole else self._matter()).open
         firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
 
+        def chosen_yet(start: _Start) -> list[int]:
+            """The matches that may be chosen: none that is worse than another one that nothing can take away."""
+            certain = [counts for row, counts in start.rows.items() if ends[row] < rows_from]
+            if whole or not certain:
+                return list(start.rows)
+            best = (max if self.run.which == "LONGEST" else min)(certain)
+            return [row for row, counts in start.rows.items() if ends[row] >= rows_from or counts == best]
+
         def is_open(start: _Start) -> bool:
             counted = start.rows if whole else [row for row, counts in start.rows.items() if counts == start.best]
             return start.end >= least or any(ends[row] >= rows_from for row in counted)
 
         if self.run.skip is None:
-            still = set(firsts)
-            open_starts = [s for s in self.starts.values() if s.moment in still or is_open(s)]
-            return [row for start in open_starts for row in start.rows], []
+            still = set(map(self._event, firsts))
+            open_starts = [s for s in self.starts.values() if s.key in still or is_open(s)]
+            return [row for start in open_starts for row in chosen_yet(start)], []
         # From the first one on that may change, all may: also from one that has no match yet. But one that begins too soon
         # after a match that is settled is never taken.
         waiting: dict[tuple[int, ...], list[Occurrence]] = {}
@@ -388,7 +402,7 @@ class Longest(Chooser):
                     early.append(opens.pop())
                 settled = settled and not any(whole or self._may_begin(event.start, anchor) for event in early)
                 if not settled:
-                    found += start.rows
+                    found += chosen_yet(start)
                 elif start.taken:
                     anchor = start
             if anchor is not None and (not settled or key in waiting or begins is None or anchor.bound >= begins):

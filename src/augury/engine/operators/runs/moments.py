@@ -164,7 +164,7 @@ class Moments(Operator):
         new = np.ones(len(rows), bool)
         keys = data[[view.vars[v] for v in self.key], :][:, rows]
         for some, table, events in events_behind(self.runtime, view.table, rows):
-            for earlier in range(port):  # an event that has the same key at the places of another atom is there already
+            for earlier in range(port):  # an event that has the same key at the places of another atom exists already
                 others = self._rows_at(earlier, table, events)
                 there = np.flatnonzero(others >= 0)
                 new[some[there]] &= ~self._same_key(self.among[earlier], others[there], keys[:, some[there]])

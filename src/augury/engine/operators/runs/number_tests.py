@@ -24,7 +24,7 @@ from augury.planner.run_moves import Move, may_be_left_out
 from augury.planner.run_questions import Question
 from augury.queries.coded_terms import coded_terms
 from augury.queries.term_functions import Meets, expression_of
-from augury.storage.conditions import COMPARE
+from augury.storage.column_expressions import COMPARE
 from augury.storage.dictionary import OPEN
 from augury.storage.table import grown
 

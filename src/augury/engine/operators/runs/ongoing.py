@@ -48,12 +48,15 @@ class Ongoing:
         partials = self.partials
         data, n, moments = partials.out.table.data, partials.out.table.n, partials.moments.out.table
         alive = partials.out.table.alive[:n].astype(bool)
+        closed = np.zeros(moments.n, bool)
+        closed[partials.closed] = True  # what followed these is forgotten, and nothing more does
+        unclosed = alive & ~closed[data[RIGHT, :n]]
         open_rows, shutting = np.zeros(n, bool), np.zeros(moments.n, bool)
         following = np.full(moments.n, -1, np.int64)
         partials.moments.index.extend()
         neighbours(moments.data, moments.alive, moments.n, partials.moments.index.after, following)
         for number, move in enumerate(partials.moves):
-            rows = np.flatnonzero(alive & (data[k.PART, :n] == move.source))
+            rows = np.flatnonzero(unclosed & (data[k.PART, :n] == move.source))
             rows = rows[self._may_move(move, rows)]
             rows = rows if matter is None else rows[matter(move, rows)]
             ends, shuts = self._followed(number, move, rows, following)

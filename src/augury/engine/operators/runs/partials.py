@@ -11,6 +11,7 @@ import numpy as np
 from augury.algebra.nodes import Condition, RunResult
 from augury.algebra.terms import Aggregate, Expr, Prev, Var, show, variables
 from augury.core.arrays import Array, RowIds, Times
+from augury.core.limits import ALTERNATIVES
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.following import PORTION, MomentEdges
@@ -19,6 +20,8 @@ from augury.engine.operators.runs.kernels.growth import (
     chains,
     fall_along,
     fall_at,
+    fall_from,
+    firsts_at,
     grow,
     may_move,
     plant,
@@ -33,9 +36,9 @@ from augury.planner.run_questions import Question, outermost_prevs, with_terms
 from augury.planner.specs import PartialRunSpec
 from augury.storage.dictionary import NULL, OPEN
 from augury.storage.frame import Frame
-from augury.storage.grouping import Slices
+from augury.storage.grouping import Slices, in_groups
 from augury.storage.table import END, LEFT, NONE, RIGHT, START, Table, grown
-from augury.storage.unique import difference, unique
+from augury.storage.unique import difference, is_in, unique
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
@@ -72,9 +75,25 @@ class Partials(MomentEdges):
         if cut.shape[1]:
             gone.append(self._fall_along(cut))
             again = np.concatenate([again, self._parents_of(gone[-1:])])
+        firsts = self._begun(np.concatenate([new, stale]))
+        if len(stale):
+            firsts, ended = self._without_standing(stale, firsts)
+            gone.append(ended)
         if gone:
             self.out.table.gone(np.concatenate(gone))
-        self._grow(queue, new, again)
+        self._grow(queue, firsts, again)
+
+    def _without_standing(self, stale: Array, firsts: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        """The first events, as parts, that no partial match begins with so far; and what falls because it may no longer
+        begin with an event for which facts have changed."""
+        table, moments, parts = self.out.table, *firsts
+        count, rows = len(self.run.parts), np.empty(len(stale) * len(self.run.parts), np.int64)
+        rows = rows[: firsts_at(stale, table.data, table.alive, self.heads, self.chain, rows)]
+        standing, wanted = table.data[RIGHT, rows] * count + table.data[k.PART, rows], moments * count + parts
+        new, gone = ~is_in(wanted, standing), np.empty(table.n, np.int64)
+        fallen = fall_from(rows[~is_in(standing, wanted)], table.alive, self.kids, gone)
+        self.touched += len(rows) + fallen
+        return (moments[new], parts[new]), gone[:fallen].copy()
 
     def _make_room(self) -> None:
         """Room for lists by moment and by partial match."""
@@ -111,10 +130,10 @@ class Partials(MomentEdges):
 
     # Growing
 
-    def _grow(self, queue: Array, new: Array, again: Array) -> None:
+    def _grow(self, queue: Array, firsts: tuple[Array, Array], again: Array) -> None:
         table, moments = self.out.table, self.moments.out.table
-        old = table.n
-        starts, parts_of = self._begun(new)
+        old, (starts, parts_of) = table.n, firsts
+        self.step_began, self.checked = old, 0  # the first partial match of the step, and how many were looked at
         if len(starts):
             self._more_room(len(starts))
             lists = self.heads, self.chain, self.kids
@@ -157,6 +176,17 @@ class Partials(MomentEdges):
         if n > lo:
             table.grew(lo)
             self.runtime.tables.guard.paired(n - lo)  # a partial match is a pair of a shorter one and an event
+            self._check_alternatives(n)
+
+    def _check_alternatives(self, n: int) -> None:
+        """Stops a step whose matches multiply. It looks at them each time that twice as many have come."""
+        guard, first = self.runtime.tables.guard, self.step_began
+        if n - first > max(guard.most_matches, 2 * self.checked):
+            self.checked = n - first
+            times = range(k.STATE + len(self.run.parts), k.STATE + 2 * len(self.run.parts))
+            _, begins = in_groups([self.out.table.data[field, first:n] for field in (k.FIRST, RIGHT, *times)])
+            if n - first > ALTERNATIVES * len(begins):
+                raise guard.too_many_matches()
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""

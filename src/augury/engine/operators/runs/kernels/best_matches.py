@@ -6,14 +6,16 @@ state alone, so that the best way on from it is found once for all matches that 
 
 from __future__ import annotations
 
-from augury.core.arrays import Array, Flags, Integers, RowData
+from augury.core.arrays import Array, RowData
 from augury.core.fields import END, START
 from augury.core.jit import helper
+from augury.core.limits import ALTERNATIVES
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, OUT, TO
+from augury.engine.operators.runs.kernels.records import MatchPool, MomentChains, MomentLinks, RunShape, SearchStates
 
 MAKES_NO_ARRAYS = True
 ACCEPT, NO_MOVE = -2, -1
-NO_STATES = -2  # there is no room for more states
+NO_STATES, TOO_MANY = -2, -3  # there is no room for more states; there are more matches than the limit allows
 # A match found: its first moment, where its moments are, how many, the next one with this first moment, its row, whether it
 # stands, whether each of its moments was the only one to try, and the match that it is with one moment more.
 P_FIRST, P_AT, P_LENGTH, P_NEXT, P_ROW, P_STANDS, P_CLEAN, P_OF = 0, 1, 2, 3, 4, 5, 6, 7
@@ -27,8 +29,9 @@ AT_STATE, AT_OPTION, AT_EDGE = 0, 1, 2
 
 
 @helper
-def precedes(a: int, b: int, data: RowData, rank: Array) -> bool:
+def precedes(a: int, b: int, chains: MomentChains) -> bool:
     """Whether a moment comes before another in the order of events."""
+    data, rank = chains.data, chains.rank
     if data[END, a] != data[END, b]:
         return bool(data[END, a] < data[END, b])
     if data[START, a] != data[START, b]:
@@ -37,17 +40,16 @@ def precedes(a: int, b: int, data: RowData, rank: Array) -> bool:
 
 
 @helper
-def latest_start(
-    m: int, move: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, then: int, limits: Array
-) -> int:
+def latest_start(m: int, move: int, chains: MomentChains, links: MomentLinks, run: RunShape) -> int:
     """The latest start of an event that may still follow a moment by a move; long before all others where none may.
 
     By NEXT, what starts after the end of a neighbour is none; by THEN, what starts after the end of one that was found. And
     none starts later than the conditions of the move allow, counted from the start and from the end of the moment.
     """
+    data, alive, after, edges, limits = chains.data, chains.alive, chains.after, links.edges, run.limits
     end, latest = data[END, m], FOREVER
-    if then & (1 << move):
-        e = out[m]
+    if run.then & (1 << move):
+        e = links.out[m]
         while e >= 0:
             x = edges[TO, e]
             if edges[BITS, e] & (1 << move) and alive[x]:
@@ -67,8 +69,9 @@ def latest_start(
 
 
 @helper
-def state_at(m: int, part: int, times: int, states: Array, slots: Array, call: int) -> tuple[int, int]:
+def state_at(m: int, part: int, times: int, found: SearchStates, call: int) -> tuple[int, int]:
     """The number of a state, -1 where there is none yet, and its slot in the table of those of this call."""
+    states, slots = found.states, found.slots
     mask = slots.shape[1] - 1
     slot = (31 * m + 7 * part + times) & mask
     while slots[0, slot] == call:
@@ -111,9 +114,8 @@ def compared_counts(s: int, following: int, part: int, states: Array, quantified
 
 @helper
 def offer(
-    s: int, move: int, e: int, following: int, states: Array, data: RowData, rank: Array, edges: Array, quantified: Array,
-    shortest: bool, parts: int,
-) -> None:  # fmt: skip
+    s: int, move: int, e: int, following: int, states: Array, chains: MomentChains, edges: Array, run: RunShape
+) -> None:
     """A state learns what becomes of it by one way on. Of equally good ones, the one whose event comes first stays."""
     states[S_REACH, s] = max(states[S_REACH, s], states[S_REACH, following])
     states[S_CUT, s] |= states[S_CUT, following]
@@ -124,32 +126,39 @@ def offer(
         return
     part = states[S_PART, following]
     if states[S_FOUND, s]:
-        better = compared_counts(s, following, part, states, quantified, shortest)
+        better = compared_counts(s, following, part, states, run.quantified, run.shortest)
         if better < 0:
             return
-        if better == 0 and not precedes(edges[TO, e], edges[TO, states[S_EDGE, s]], data, rank):
+        if better == 0 and not precedes(edges[TO, e], edges[TO, states[S_EDGE, s]], chains):
             return
     states[S_FOUND, s], states[S_MOVE, s], states[S_EDGE, s], states[S_NEXT, s] = 1, move, e, following
-    for p in range(parts):
+    for p in range(len(run.least)):
         states[S_COUNTS + p, s] = states[S_COUNTS + p, following] + (p == part)
 
 
 @helper
-def counted(times: int, part: int, least: Array, most: Array) -> int:
+def counted(times: int, part: int, run: RunShape) -> int:
     """Repetitions as far as they matter: beyond the least number, where there is no greatest, one is as another."""
-    return int(min(times, least[part]) if most[part] < 0 else times)
+    return int(min(times, run.least[part]) if run.most[part] < 0 else times)
 
 
 @helper
 def search(
-    first: int, root: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, moves: Array, then: int,
-    limits: Array, options: Array, least: Array, most: Array, quantified: Array, longest: int, shortest: bool, rank: Array,
-    stack: Array, states: Array, count: int, slots: Array, call: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    first: int,
+    root: int,
+    chains: MomentChains,
+    links: MomentLinks,
+    run: RunShape,
+    found: SearchStates,
+    count: int,
+    call: int,
+) -> tuple[int, int, int]:
     """The best way on from a first moment as an iteration of a part: its state, how many states there are, and how many
     ways were tried. The state is -1 where there is no room."""
-    parts, tried = len(least), 0
-    s, slot = state_at(first, root, counted(1, root, least, most), states, slots, call)
+    data, alive, edges, window = chains.data, chains.alive, links.edges, run.window
+    states, stack, slots = found.states, found.stack, found.slots
+    parts, tried = len(run.least), 0
+    s, slot = state_at(first, root, counted(1, root, run), found, call)
     if s >= 0 and usable(s, first, states, data):
         return s, count, 0
     if s < 0:
@@ -157,40 +166,40 @@ def search(
             return -1, count, 0
         s, count = count, count + 1
         slots[0, slot], slots[1, slot] = call, s
-    enter(s, first, root, counted(1, root, least, most), first, states, parts)
+    enter(s, first, root, counted(1, root, run), first, states, parts)
     begun, depth = s, 0
     stack[0, AT_STATE], stack[0, AT_OPTION], stack[0, AT_EDGE] = s, 0, -1
     while depth >= 0:
         s = stack[depth, AT_STATE]
         m, part, times = states[S_MOMENT, s], states[S_PART, s], states[S_TIMES, s]
-        option = options[part, stack[depth, AT_OPTION]]
+        option = run.options[part, stack[depth, AT_OPTION]]
         if option == NO_MOVE or (states[S_FOUND, s] and stack[depth, AT_EDGE] == -1):
             depth -= 1
             if depth >= 0:
                 above, e = stack[depth, AT_STATE], stack[depth, AT_EDGE]
-                move = options[states[S_PART, above], stack[depth, AT_OPTION]]
-                offer(above, move, e, s, states, data, rank, edges, quantified, shortest, parts)
+                move = run.options[states[S_PART, above], stack[depth, AT_OPTION]]
+                offer(above, move, e, s, states, chains, edges, run)
             continue
         if option == ACCEPT:
             stack[depth, AT_OPTION] += 1
-            if times >= least[part]:
+            if times >= run.least[part]:
                 states[S_FOUND, s], states[S_MOVE, s] = 1, ACCEPT
             continue
-        target, e = moves[1, option], -1
-        may = (most[part] < 0 or times < most[part]) if target == part else times >= least[part]
+        target, e = run.moves[1, option], -1
+        may = (run.most[part] < 0 or times < run.most[part]) if target == part else times >= run.least[part]
         if may and stack[depth, AT_EDGE] == -1:
-            if data[START, first] + longest <= data[END, m]:
+            if data[START, first] + window <= data[END, m]:
                 states[S_CUT, s] = 1  # nothing that follows is within the window
             else:
-                reach = latest_start(m, option, data, alive, after, edges, out, then, limits)
+                reach = latest_start(m, option, chains, links, run)
                 states[S_REACH, s] = max(states[S_REACH, s], reach)
-            e = out[m]
+            e = links.out[m]
         elif may:
             e = edges[OUT, stack[depth, AT_EDGE]]
         while e >= 0:
             x = edges[TO, e]
             if edges[BITS, e] & (1 << option) and alive[x]:
-                if data[END, x] - data[START, first] <= longest:
+                if data[END, x] - data[START, first] <= window:
                     break
                 states[S_CUT, s] = 1
             e = edges[OUT, e]
@@ -200,10 +209,10 @@ def search(
                 stack[depth, AT_OPTION] += 1
             continue
         tried += 1
-        x, again = edges[TO, e], counted(times + 1 if target == part else 1, target, least, most)
-        following, slot = state_at(x, target, again, states, slots, call)
+        x, again = edges[TO, e], counted(times + 1 if target == part else 1, target, run)
+        following, slot = state_at(x, target, again, found, call)
         if following >= 0 and usable(following, first, states, data):
-            offer(s, option, e, following, states, data, rank, edges, quantified, shortest, parts)
+            offer(s, option, e, following, states, chains, edges, run)
             continue
         if following < 0:
             if count + 1 >= states.shape[1]:
@@ -217,11 +226,12 @@ def search(
 
 
 @helper
-def store_path(depth: int, first: int, clean: bool, stack: Array, states: Array, pool: Array, used: int, paths: Array, n: int) -> None:  # fmt: skip
+def store_path(depth: int, first: int, clean: bool, found: SearchStates, pool: MatchPool, used: int, n: int) -> None:
     """A match of the states on the stack."""
+    paths = pool.paths
     for d in range(depth + 1):
-        pool[0, used + d] = states[S_MOMENT, stack[d, AT_STATE]]
-        pool[1, used + d] = states[S_PART, stack[d, AT_STATE]]
+        pool.moments[0, used + d] = found.states[S_MOMENT, found.stack[d, AT_STATE]]
+        pool.moments[1, used + d] = found.states[S_PART, found.stack[d, AT_STATE]]
     paths[P_FIRST, n], paths[P_AT, n], paths[P_LENGTH, n] = first, used, depth + 1
     paths[P_NEXT, n], paths[P_ROW, n], paths[P_STANDS, n], paths[P_OF, n] = -1, -1, 1, -1
     paths[P_CLEAN, n] = clean
@@ -229,44 +239,46 @@ def store_path(depth: int, first: int, clean: bool, stack: Array, states: Array,
 
 @helper
 def write_matches(
-    root: int, first: int, clean: bool, one: bool, merged: bool, data: RowData, alive: Flags, edges: Array, out: Array,
-    moves: Array, least: Array, most: Array, quantified: Array, longest: int, stack: Array, states: Array, slots: Array,
-    call: int, number: int, pool: Array, used: int, paths: Array, n: int,
+    root: int, first: int, clean: bool, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, call: int,
+    number: int, pool: MatchPool, used: int, n: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """The best matches from a state on: the first of them, or all; `merged`, one for each last moment. `number` is that of
-    the attempt: a call may try a first moment several times.
+    """The best matches from a state on: with SKIP the first of them; `merged`, one for each last moment; else all. `number`
+    is that of the attempt: a call may try a first moment several times.
 
     How much of the pool is used then, and how many matches there are; -1 where there is no room.
     """
-    depth = 0
+    data, edges, states, stack = chains.data, links.edges, found.states, found.stack
+    one, depth, before, filled = run.skip > -2, 0, n, used
     stack[0, AT_STATE], stack[0, AT_EDGE] = root, -1
     while depth >= 0:
         s = stack[depth, AT_STATE]
         move = states[S_MOVE, s]
         if move == ACCEPT:
-            if used + depth + 1 > pool.shape[1] or n + 1 >= paths.shape[1]:
+            if used + depth + 1 > pool.moments.shape[1] or n + 1 >= pool.paths.shape[1]:
                 return -1, n
-            store_path(depth, first, clean, stack, states, pool, used, paths, n)
+            store_path(depth, first, clean, found, pool, used, n)
             used, n = used + depth + 1, n + 1
             if one:
                 return used, n
+            if n - before > ALTERNATIVES and used - filled > run.most_matches:
+                return TOO_MANY, n
             depth -= 1
             continue
         following = -1
         if one:
             following = states[S_NEXT, s]
         else:
-            target, e = moves[1, move], stack[depth, AT_EDGE]
-            again = counted(states[S_TIMES, s] + 1 if target == states[S_PART, s] else 1, target, least, most)
-            e = out[states[S_MOMENT, s]] if e == -1 else edges[OUT, e]
+            target, e = run.moves[1, move], stack[depth, AT_EDGE]
+            again = counted(states[S_TIMES, s] + 1 if target == states[S_PART, s] else 1, target, run)
+            e = links.out[states[S_MOMENT, s]] if e == -1 else edges[OUT, e]
             while e >= 0:
                 x = edges[TO, e]
-                if edges[BITS, e] & (1 << move) and alive[x] and data[END, x] - data[START, first] <= longest:
-                    following, _ = state_at(x, target, again, states, slots, call)
+                if edges[BITS, e] & (1 << move) and chains.alive[x] and data[END, x] - data[START, first] <= run.window:
+                    following, _ = state_at(x, target, again, found, call)
                     if (
                         states[S_FOUND, following]
-                        and compared_counts(s, following, target, states, quantified, False) == 0
-                        and not (merged and states[S_WRITTEN, following] == number)
+                        and compared_counts(s, following, target, states, run.quantified, False) == 0
+                        and not (run.merged and states[S_WRITTEN, following] == number)
                     ):
                         break
                     following = -1
@@ -283,40 +295,29 @@ def write_matches(
 
 @helper
 def attempt(
-    first: int, data: RowData, alive: Flags, after: Integers, edges: Array, out: Array, moves: Array, then: int, limits: Array,
-    options: Array, roots: Array, starts: int, least: Array, most: Array, quantified: Array, longest: int, shortest: bool,
-    one: bool, merged: bool, rank: Array, stack: Array, states: Array, count: int, slots: Array, call: int, pool: Array,
-    used: int, paths: Array, n: int, reach: Array,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    first: int, starts: int, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, count: int, call: int,
+    number: int, pool: MatchPool, used: int, n: int,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
     """The best matches that begin with a moment: how much of the pool is used then, how many paths and states there are,
-    and how many ways were tried. Where there is no room for matches -1, for states `NO_STATES`.
-
-    `reach` is the latest start of an event that may change them, and counts the attempts.
+    how many ways were tried, and the latest start of an event that may change them. Where there is no room for matches
+    -1, for states `NO_STATES`; `TOO_MANY` beyond the limit.
     """
     tried, latest = 0, -FOREVER
-    reach[1] += 1
-    for r in range(len(roots)):
-        if not starts & (1 << roots[r]):
+    for r in range(len(run.roots)):
+        if not starts & (1 << run.roots[r]):
             continue
-        root, count, more = search(
-            first, roots[r], data, alive, after, edges, out, moves, then, limits, options, least, most, quantified, longest,
-            shortest, rank, stack, states, count, slots, call,
-        )  # fmt: skip
+        root, count, more = search(first, run.roots[r], chains, links, run, found, count, call)
         tried += more
         if root < 0:
-            return NO_STATES, n, count, tried
-        latest = max(latest, states[S_REACH, root])
-        if states[S_FOUND, root]:
-            clean = r == 0 and states[S_CLEAN, root] == 1 and states[S_CUT, root] == 0
+            return NO_STATES, n, count, tried, latest
+        latest = max(latest, found.states[S_REACH, root])
+        if found.states[S_FOUND, root]:
+            clean = r == 0 and found.states[S_CLEAN, root] == 1 and found.states[S_CUT, root] == 0
             before = n
-            used, n = write_matches(
-                root, first, clean, one, merged, data, alive, edges, out, moves, least, most, quantified, longest, stack,
-                states, slots, call, reach[1], pool, used, paths, n,
-            )  # fmt: skip
+            used, n = write_matches(root, first, clean, chains, links, run, found, call, number, pool, used, n)
             if used < 0:
-                return -1, before, count, tried
+                return used, before, count, tried, latest
             break
-    if longest < EVER:
-        latest = min(latest, data[START, first] + longest)
-    reach[0] = latest
-    return used, n, count, tried
+    if run.window < EVER:
+        latest = min(latest, chains.data[START, first] + run.window)
+    return used, n, count, tried, latest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.core.arrays import Array, Flags, Integers, RowData, Times
+from augury.core.arrays import Array, Flags, Integers, RowData
 from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, EVER, FOREVER, FROM, INTO
@@ -17,6 +17,14 @@ from augury.engine.operators.runs.kernels.best_matches import (
     P_STANDS,
     attempt,
     precedes,
+)
+from augury.engine.operators.runs.kernels.records import (
+    Decisions,
+    MatchPool,
+    MomentChains,
+    MomentLinks,
+    RunShape,
+    SearchStates,
 )
 
 MAKES_NO_ARRAYS = True
@@ -44,9 +52,9 @@ def summed_up(chosen: Array, paths: Array, pool: Array, ranks: Array, parts: int
 
 
 @helper
-def open_until(m: int, part: int, data: RowData, moves: Array, limits: Array) -> int:
+def open_until(m: int, part: int, data: RowData, run: RunShape) -> int:
     """The latest start of an event that may follow a last moment as an iteration of a part."""
-    latest = -FOREVER
+    latest, moves, limits = -FOREVER, run.moves, run.limits
     for v in range(moves.shape[1]):
         if moves[0, v] == part:
             bound = FOREVER
@@ -61,72 +69,87 @@ def open_until(m: int, part: int, data: RowData, moves: Array, limits: Array) ->
 
 @helper
 def goes_on(
-    c: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, into: Array, moves: Array, limits: Array,
-    options: Array, most: Array, longest: int, may_end: Array, known: Array, seen: Array, heads: Integers, pool: Array,
-    paths: Array,
-) -> tuple[int, int]:  # fmt: skip
+    c: int, chains: MomentChains, links: MomentLinks, run: RunShape, decided: Decisions, pool: MatchPool
+) -> tuple[int, int]:
     """The match that a new last moment is just one more iteration of, and the latest start of what may follow; -1 where it
     takes more to say what becomes of it.
 
     It is the last match of its key, ends with the moment before, was found without a doubt, and prefers to go on.
     """
-    a, e = prev[c], into[c]
-    if (
-        a < 0
-        or (after[c] >= 0 and seen[after[c]] >= 0)
-        or not alive[a]
-        or seen[a] < 0
-        or e < 0
-        or edges[INTO, e] >= 0
-        or edges[FROM, e] != a
-    ):
+    data, prev, known, paths = chains.data, chains.prev, decided.known, pool.paths
+    a, e, b = prev[c], links.into[c], chains.after[c]
+    if a < 0 or (b >= 0 and decided.tried[b] >= 0) or not chains.alive[a] or decided.tried[a] < 0 or e < 0:
+        return -1, 0
+    if links.edges[INTO, e] >= 0 or links.edges[FROM, e] != a:
         return -1, 0
     s = known[a, LAST]
-    if s < 0 or heads[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
+    if s < 0 or decided.first_paths[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
         return -1, 0
-    p = heads[s]
-    length = paths[P_LENGTH, p]
-    last = paths[P_AT, p] + length - 1
-    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or pool[0, last] != a:
+    p = decided.first_paths[s]
+    last = paths[P_AT, p] + paths[P_LENGTH, p] - 1
+    if not paths[P_CLEAN, p] or paths[P_NEXT, p] >= 0 or pool.moments[0, last] != a:
         return -1, 0
-    part = pool[1, last]
-    move = options[part, 0]
-    if move < 0 or moves[1, move] != part or not edges[BITS, e] & (1 << move) or not may_end[part]:
+    part = pool.moments[1, last]
+    move = run.options[part, 0]
+    if move < 0 or run.moves[1, move] != part or not links.edges[BITS, e] & (1 << move) or not run.may_end[part]:
         return -1, 0
-    if most[part] >= 0 or data[END, c] - data[START, s] > longest:
+    if run.most[part] >= 0 or data[END, c] - data[START, s] > run.window:
         return -1, 0
-    reach = open_until(c, part, data, moves, limits)
-    if longest < EVER:
-        if data[START, s] + longest <= data[END, c]:  # nothing that follows is within the window
+    reach = open_until(c, part, data, run)
+    if run.window < EVER:
+        if data[START, s] + run.window <= data[END, c]:  # nothing that follows is within the window
             return -1, 0
-        reach = min(reach, data[START, s] + longest)
+        reach = min(reach, data[START, s] + run.window)
     return (int(p), int(reach)) if reach >= known[a, FAR] >= data[START, c] else (-1, 0)
 
 
 @helper
-def on_the_way(
-    c: int, starts: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, into: Array, moves: Array,
-    limits: Array, may_end: Array, known: Array, seen: Array,
-) -> int:  # fmt: skip
+def add_iteration(
+    c: int, p: int, reach: int, data: RowData, decided: Decisions, pool: MatchPool, used: int, n: int
+) -> int:
+    """A match with one moment more takes the place of a match; how much of the pool is used then."""
+    moments, paths, known = pool.moments, pool.paths, decided.known
+    first, length = paths[P_AT, p], paths[P_LENGTH, p]
+    part = moments[1, first + length - 1]
+    if first + length != used:  # behind it there are others
+        for d in range(length):
+            moments[0, used + d] = moments[0, first + d]
+            moments[1, used + d] = moments[1, first + d]
+        first, used = used, used + length
+    moments[0, used], moments[1, used] = c, part
+    for f in range(paths.shape[0]):
+        paths[f, n] = paths[f, p]
+    paths[P_AT, n], paths[P_LENGTH, n], paths[P_ROW, n], paths[P_OF, n] = first, length + 1, -1, p
+    paths[P_STANDS, p] = 0
+    decided.first_paths[paths[P_FIRST, p]] = n
+    known[c, REACH], known[c, FAR], known[c, LINKED] = -FOREVER, reach, 1
+    known[c, BOUND], known[c, LAST], known[c, UP_TO] = data[END, c], paths[P_FIRST, p], reach
+    return int(used + 1)
+
+
+@helper
+def on_the_way(c: int, chains: MomentChains, links: MomentLinks, run: RunShape, decided: Decisions) -> int:
     """The latest start of what may follow a new last moment that goes on with what is open, where no match can end with
-    it: then nothing is decided yet. Else -1."""
-    a, e = prev[c], into[c]
-    if seen[c] >= 0 or a < 0 or e < 0 or (after[c] >= 0 and seen[after[c]] >= 0):
+    it: then nothing is decided yet. Else long before all others."""
+    data, edges, known, tried = chains.data, links.edges, decided.known, decided.tried
+    a, e, b = chains.prev[c], links.into[c], chains.after[c]
+    if tried[c] >= 0 or a < 0 or e < 0 or (b >= 0 and tried[b] >= 0):
         return -FOREVER
-    if not alive[a] or seen[a] < 0 or data[END, a] >= data[START, c] or known[a, FAR] < data[START, c]:
+    if not chains.alive[a] or tried[a] < 0 or data[END, a] >= data[START, c] or known[a, FAR] < data[START, c]:
         return -FOREVER
+    starts = decided.begins[c]
     ends = starts
     while e >= 0:
-        for v in range(moves.shape[1]):
+        for v in range(run.moves.shape[1]):
             if edges[BITS, e] & (1 << v):
-                ends |= 1 << moves[1, v]
+                ends |= 1 << run.moves[1, v]
         e = edges[INTO, e]
     reach = -FOREVER
-    for part in range(len(may_end)):
+    for part in range(len(run.may_end)):
         if ends & (1 << part):
-            if may_end[part]:
+            if run.may_end[part]:
                 return -FOREVER
-            reach = max(reach, open_until(c, part, data, moves, limits))
+            reach = max(reach, open_until(c, part, data, run))
     return reach if ends != starts and reach >= known[a, FAR] else -FOREVER
 
 
@@ -145,146 +168,147 @@ def head_of(m: int, alive: Flags, prev: Integers, after: Integers) -> int:
     return int(here)
 
 
+@helper
+def first_to_decide(c: int, chains: MomentChains, decided: Decisions) -> tuple[int, int, int]:
+    """Behind the last moment that a change cannot concern: the moment to decide from, -1 for the first of the chain; that
+    last moment, -1 where there is none; and how many were looked at."""
+    data, alive, known, tried = chains.data, chains.alive, decided.known, decided.tried
+    begins, touched = data[START, c], 0
+    here = chains.prev[c]
+    while here >= 0 and (not alive[here] or data[END, here] >= begins or known[here, FAR] >= begins or tried[here] < 0):
+        touched += 1
+        if alive[here] and tried[here] >= 0 and known[here, LINKED]:
+            begins = min(begins, data[START, here])
+        here = chains.prev[here]
+    first = chains.after[here] if here >= 0 else head_of(c, alive, chains.prev, chains.after)
+    return int(first), int(here), touched
+
+
+@helper
+def ending_together(here: int, chains: MomentChains, ties: Array) -> tuple[int, int]:
+    """The moments that end with one and stand, in the order of events: how many; and the moment after them."""
+    count, level = 0, chains.data[END, here]
+    while here >= 0 and chains.data[END, here] == level:
+        if chains.alive[here]:
+            j = count
+            while j > 0 and precedes(here, ties[j - 1], chains):
+                ties[j] = ties[j - 1]
+                j -= 1
+            ties[j] = here
+            count += 1
+        here = chains.after[here]
+    return count, int(here)
+
+
+@helper
+def found_again(m: int, begun: int, n: int, decided: Decisions, pool: MatchPool) -> bool:
+    """Whether the matches from a number on are those that a first moment has."""
+    moments, paths = pool.moments, pool.paths
+    p, old = begun, decided.first_paths[m]
+    while p < n and old >= 0:
+        length = paths[P_LENGTH, p]
+        if length != paths[P_LENGTH, old]:
+            return False
+        for d in range(length):
+            a, b = paths[P_AT, p] + d, paths[P_AT, old] + d
+            if moments[0, a] != moments[0, b] or moments[1, a] != moments[1, b]:
+                return False
+        p += 1
+        old = paths[P_NEXT, old]
+    return bool(p == n and old < 0)
+
+
+@helper
+def next_bound(p: int, bound: int, data: RowData, skip: int, pool: MatchPool) -> int:
+    """From when on the next match may begin, after one that is taken."""
+    at, length = pool.paths[P_AT, p], pool.paths[P_LENGTH, p]
+    if skip == -1:
+        return int(data[END, pool.moments[0, at + length - 1]])
+    if skip >= 0:
+        for d in range(length):
+            if pool.moments[1, at + d] == skip:
+                bound = data[START, pool.moments[0, at + d]]
+    return int(bound)
+
+
 @Kernel
 def decide(
-    changed: Array, at: int, data: RowData, alive: Flags, prev: Integers, after: Integers, edges: Array, out: Array, moves: Array,
-    then: int, limits: Array, options: Array, roots: Array, starts: Times, least: Array, most: Array, quantified: Array,
-    longest: int, shortest: bool, skip: int, merged: bool, rank: Array, stack: Array, states: Array, slots: Array, call: int,
-    ties: Array, known: Array, seen: Array, heads: Integers, given: Array, pool: Array, used: int, paths: Array, n: int,
-    fallen: Array, fell: int, may_end: Array, into: Array, reached: Array,
+    changed: Array, at: int, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, call: int, ties: Array,
+    decided: Decisions, pool: MatchPool, used: int, n: int, fallen: Array, fell: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
 
-    It goes back to the first match that has looked so far, and on until all is as it was. `skip` is -2 for none, -1 for
-    PAST END, else the number of a part; `given` are the bounds that matches before the first moments have left, by moment.
-    Returns how far it came, how much of the pool is used, how many paths there are, how many moments it looked at, and how
-    many matches fell.
+    It goes back to the earliest match whose lookahead covers the change, and on until all is as it was. Returns how far it
+    came, how much of the pool is used, how many paths there are, how many moments it looked at, and how many matches fell.
     """
-    touched = count_states = 0
+    data, alive, skip = chains.data, chains.alive, run.skip
+    known, tried, first_paths, paths = decided.known, decided.tried, decided.first_paths, pool.paths
+    touched = count_states = attempts = 0
     for i in range(at, len(changed)):
         c = changed[i]
-        if alive[c] and seen[c] == call:
+        if alive[c] and tried[c] == call:
             continue
-        if fell + 1 >= len(fallen) or n + 1 >= paths.shape[1] or used + 1 >= pool.shape[1]:
+        if fell + 1 >= len(fallen) or n + 1 >= paths.shape[1] or used + 1 >= pool.moments.shape[1]:
             return i, -1, n, touched, fell
-        if longest >= EVER:
-            reach = on_the_way(
-                c, starts[c], data, alive, prev, after, edges, into, moves, limits, may_end, known, seen
-            )  # fmt: skip
+        if run.window >= EVER:
+            reach = on_the_way(c, chains, links, run, decided)
             if reach > -FOREVER:
-                a = prev[c]
+                a = chains.prev[c]
                 known[c, REACH], known[c, FAR], known[c, LAST], known[c, LINKED] = reach, reach, known[a, LAST], 1
-                known[c, BOUND] = max(known[a, BOUND], given[c])
+                known[c, BOUND] = max(known[a, BOUND], decided.lower_bounds[c])
                 known[c, UP_TO] = reach
-                seen[c] = call
+                tried[c] = call
                 touched += 1
                 continue
-        if skip == -1 and not shortest:
-            p, reach = goes_on(
-                c, data, alive, prev, after, edges, into, moves, limits, options, most, longest, may_end, known, seen, heads,
-                pool, paths,
-            )  # fmt: skip
+        if skip == -1 and not run.shortest:
+            p, reach = goes_on(c, chains, links, run, decided, pool)
             if p >= 0:  # the last match has one moment more, and nothing else changes
-                s, first, length = paths[P_FIRST, p], paths[P_AT, p], paths[P_LENGTH, p]
-                part = pool[1, first + length - 1]
-                if first + length != used:  # behind it there are others
-                    if used + length + 1 >= pool.shape[1]:
-                        return i, -1, n, touched, fell
-                    for d in range(length):
-                        pool[0, used + d] = pool[0, first + d]
-                        pool[1, used + d] = pool[1, first + d]
-                    first, used = used, used + length
-                pool[0, used] = c
-                pool[1, used] = part
-                used += 1
-                for f in range(paths.shape[0]):
-                    paths[f, n] = paths[f, p]
-                paths[P_AT, n] = first
-                paths[P_LENGTH, n] += 1
-                paths[P_ROW, n] = -1
-                paths[P_OF, n] = p
-                paths[P_STANDS, p] = 0
+                length = paths[P_LENGTH, p]
+                if paths[P_AT, p] + length != used and used + length + 1 >= pool.moments.shape[1]:
+                    return i, -1, n, touched, fell
+                used = add_iteration(c, p, reach, data, decided, pool, used, n)
                 fallen[fell] = p
                 fell += 1
-                heads[s] = n
                 n += 1
-                known[c, REACH], known[c, FAR], known[c, LINKED] = -FOREVER, reach, 1
-                known[c, BOUND], known[c, LAST], known[c, UP_TO] = data[END, c], s, reach
-                seen[c] = call
+                tried[c] = call
                 touched += 1
                 continue
-        # Back to what none that came before it has looked at.
-        begins, end = data[START, c], data[END, c]
-        here = prev[c]
-        while here >= 0 and (
-            not alive[here] or data[END, here] >= begins or known[here, FAR] >= begins or seen[here] < 0
-        ):
-            touched += 1
-            if alive[here] and seen[here] >= 0 and known[here, LINKED]:
-                begins = min(begins, data[START, here])
-            here = prev[here]
+        here, before, looked = first_to_decide(c, chains, decided)
+        touched += looked
         far, bound, last = -FOREVER, -FOREVER, -1
-        if here >= 0:
-            far, bound, last = known[here, FAR], known[here, BOUND], known[here, LAST]
-            here = after[here]
-        else:
-            here = head_of(c, alive, prev, after)
-        same = False
+        if before >= 0:
+            far, bound, last = known[before, FAR], known[before, BOUND], known[before, LAST]
+        end, same = data[END, c], False
         while here >= 0 and not same:
-            count = 0
-            level = data[END, here]
-            while here >= 0 and data[END, here] == level:
-                if alive[here]:
-                    j = count  # in the order of events
-                    while j > 0 and precedes(here, ties[j - 1], data, rank):
-                        ties[j] = ties[j - 1]
-                        j -= 1
-                    ties[j] = here
-                    count += 1
-                here = after[here]
-            same = level > end
+            same = data[END, here] > end
+            count, here = ending_together(here, chains, ties)
+            for t in range(count):  # what is forgotten ended before all of these
+                bound = max(bound, decided.lower_bounds[ties[t]])
             for t in range(count):
                 m = ties[t]
                 touched += 1
-                if given[m] > bound:
-                    bound = given[m]
-                begun, free = n, starts[m] != 0
+                begun, free = n, decided.begins[m] != 0
                 if skip == -1:
                     free = free and data[START, m] > bound
                 elif skip >= 0:
                     free = free and data[START, m] >= bound
                 reach, filled = -FOREVER, used
                 if free:
-                    used, n, count_states, tried = attempt(
-                        m, data, alive, after, edges, out, moves, then, limits, options, roots, starts[m], least, most,
-                        quantified, longest, shortest, skip > -2, merged, rank, stack, states, count_states, slots, call, pool,
-                        used, paths, n, reached,
-                    )  # fmt: skip
-                    touched += tried
+                    attempts += 1
+                    used, n, count_states, looked, reach = attempt(
+                        m, decided.begins[m], chains, links, run, found, count_states, call, attempts, pool, used, n
+                    )
+                    touched += looked
                     if used < 0:
                         return i, used, begun, touched, fell
-                    reach = reached[0]
                     touched += used - filled
-                # What was found before and is found again stays.
-                old, alike = heads[m], True
-                p = begun
-                while p < n and old >= 0 and alike:
-                    length = paths[P_LENGTH, p]
-                    alike = length == paths[P_LENGTH, old]
-                    d = 0
-                    while alike and d < length:
-                        a, b = paths[P_AT, p] + d, paths[P_AT, old] + d
-                        alike = pool[0, a] == pool[0, b] and pool[1, a] == pool[1, b]
-                        d += 1
-                    p += 1
-                    old = paths[P_NEXT, old]
-                if alike and p == n and old < 0:
+                if found_again(m, begun, n, decided, pool):
                     if n > begun:
                         used = paths[P_AT, begun]
                     n = begun
                 else:
                     same = False
-                    old = heads[m]
+                    old = first_paths[m]
                     while old >= 0:
                         if fell >= len(fallen):
                             return i, -1, begun, touched, fell
@@ -292,23 +316,16 @@ def decide(
                         fallen[fell] = old
                         fell += 1
                         old = paths[P_NEXT, old]
-                    heads[m] = begun if n > begun else -1
+                    first_paths[m] = begun if n > begun else -1
                     for p in range(begun, n - 1):
                         paths[P_NEXT, p] = p + 1
                 known[m, REACH], known[m, LINKED] = reach, 0
                 far = max(far, reach)
                 known[m, UP_TO] = far
-                if heads[m] >= 0:
-                    last = m
-                    p = heads[m]
-                    if skip == -1:
-                        bound = data[END, pool[0, paths[P_AT, p] + paths[P_LENGTH, p] - 1]]
-                    elif skip >= 0:
-                        for d in range(paths[P_LENGTH, p]):
-                            if pool[1, paths[P_AT, p] + d] == skip:
-                                bound = data[START, pool[0, paths[P_AT, p] + d]]
-                same = same and seen[m] >= 0
-                seen[m] = call
+                if first_paths[m] >= 0:
+                    last, bound = m, next_bound(first_paths[m], bound, data, skip, pool)
+                same = same and tried[m] >= 0
+                tried[m] = call
             for t in range(count):  # what ends together is known together
                 m = ties[t]
                 same = same and known[m, FAR] == far and known[m, BOUND] == bound and known[m, LAST] == last
@@ -317,21 +334,20 @@ def decide(
 
 
 @Kernel
-def reaches(
-    n: int, data: RowData, alive: Flags, prev: Integers, after: Integers, known: Array, seen: Array, found: Array
-) -> None:
+def reaches(n: int, chains: MomentChains, decided: Decisions, found: Array) -> None:
     """The latest start of an event that may change the matches of all moments that end no later than each one, of each one
     itself, and of all up to it in the order of events.
 
     A moment that was linked to what came before it stands for all that reached it: it is told to these here.
     """
+    data, known = chains.data, decided.known
     for tail in range(n):
-        if after[tail] >= 0:
+        if chains.after[tail] >= 0:
             continue
         here, linked, latest = tail, -1, FOREVER
         while here >= 0:
             found[0, here] = found[1, here] = found[2, here] = FOREVER
-            if alive[here] and seen[here] >= 0:
+            if chains.alive[here] and decided.tried[here] >= 0:
                 found[0, here], found[1, here] = known[here, FAR], known[here, REACH]
                 found[2, here] = known[here, UP_TO]
                 for row in range(3):
@@ -339,4 +355,4 @@ def reaches(
                         found[row, here] = max(found[row, here], latest)
                 if known[here, LINKED]:
                     linked, latest = here, found[0, here]
-            here = prev[here]
+            here = chains.prev[here]

@@ -190,6 +190,29 @@ def fell(p: int, alive: Flags, kids: Array, gone: Array, count: int) -> int:
 
 
 @Kernel
+def firsts_at(moments: Array, data: RowData, alive: Flags, heads: Integers, chain: Array, found: Array) -> int:
+    """The partial matches of one moment each at some moments; how many."""
+    count = 0
+    for i in range(len(moments)):
+        p = heads[moments[i]]
+        while p >= 0:
+            if alive[p] and data[LEFT, p] < 0:
+                found[count] = p
+                count += 1
+            p = chain[p]
+    return count
+
+
+@Kernel
+def fall_from(rows: RowIds, alive: Flags, kids: Array, gone: Array) -> int:
+    """Partial matches fall, with all that were made of them; how many."""
+    count = 0
+    for i in range(len(rows)):
+        count = fell(rows[i], alive, kids, gone, count)
+    return count
+
+
+@Kernel
 def fall_at(
     dead: Array, edges: Array, into: Array, alive: Flags, heads: Integers, chain: Array, kids: Array, gone: Array
 ) -> int:

@@ -1,6 +1,6 @@
 """Queries of SPAseQ as rules over runs: what each operand of the sequence makes is a type of events, the sequence is a run.
 
-    SELECT ?c … SEQ(A ; B+ , C)     `q·A`(c, p) <- graph { … }           one for each operand that is matched
+    SELECT ?c … SEQ(A ; B+ , C)  →  `q·A`(c, p) <- graph { … }           one for each operand that is matched
                                     q(value(c), …) <- `q·A`(c, p) THEN `q·B`(c, p2)+ NEXT `q·C`(c)
 
 Values of these events are RDF terms as their keys, so that joins go by term; filters are functions of terms. A variable that
@@ -83,7 +83,7 @@ _NOTHING = "#nothing"  # the null that a function without variables is passed: a
 _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+""")
 
 
-def lowered(plan: Plan) -> Plan:
+def lower_queries(plan: Plan) -> Plan:
     """The plan with rules for its queries."""
     rules, functions, declared = list(plan.rules), dict(plan.functions), dict(plan.declared)
     aggregates = dict(plan.aggregates)
@@ -154,7 +154,7 @@ class _Lowering:
         self.functions[name] = Function(name, ("any",) * len(given), result, function, registered=True, coded=coded)
         return Apply(name, given)
 
-    def _true(self, function: Any, args: Iterable[Expr]) -> Compare:
+    def _true(self, function: object, args: Iterable[Expr]) -> Compare:
         return Compare("=", self._call(function, args, "bool"), _TRUE)
 
     def _first_bound(self, *values: Expr) -> Expr:

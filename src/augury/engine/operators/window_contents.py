@@ -1,4 +1,4 @@
-"""What the rows of a table have collected."""
+"""The members of windows: which rows each row of a table was collected from."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from augury.storage.grouping import expand_ranges
 from augury.storage.table import grown
 
 
-class Held:
-    """For each row its members: rows of another table, in one array. A row may have nothing said of it."""
+class WindowContents:
+    """The members of each row, which are rows of another table, in one flat array.
+
+    Rows whose window tells their members list none: `[[0, 2], None, []]` has listed two members of row 0, none of row 2,
+    and `knows` that row 1 is not listed.
+    """
 
     def __init__(self) -> None:
         self.rows, self.size = 0, 0
@@ -22,7 +26,7 @@ class Held:
         self.flat = np.empty(64, np.int32)
 
     def add(self, first: int, counts: Integers, members: Array) -> None:
-        """Says what the rows from `first` on have collected, one after the other."""
+        """Lists the members of the rows from `first` on, one row after the other."""
         last, size = first + len(counts), self.size + len(members)
         if last > len(self.starts):
             self.starts, self.counts = (grown(a, 2 * last, self.rows) for a in (self.starts, self.counts))
@@ -36,7 +40,7 @@ class Held:
         self.rows, self.size = last, size
 
     def knows(self, rows: RowIds) -> Array:
-        """Of which rows it is said what they have collected."""
+        """Which rows have their members listed."""
         found = np.zeros(len(rows), bool)
         inside = rows < self.rows
         found[inside] = self.starts[rows[inside]] >= 0
@@ -56,27 +60,27 @@ class Held:
         return self.of(np.array([row]))[0]
 
     def cut(self, n: int) -> None:
-        """Just the first rows are left."""
+        """Keeps the first n rows."""
         if n < self.rows:
-            said = np.flatnonzero(self.starts[:n] >= 0)
-            self.size = int(self.starts[said[-1]] + self.counts[said[-1]]) if len(said) else 0
+            listed = np.flatnonzero(self.starts[:n] >= 0)
+            self.size = int(self.starts[listed[-1]] + self.counts[listed[-1]]) if len(listed) else 0
             self.rows = n
 
     def moved(self, own: Array, places: Array) -> None:
-        """Rows and members have gone to other places, those that are dropped to -1."""
+        """Renumbers rows and members after a compaction; -1 drops a row."""
         rows = np.flatnonzero((own[: self.rows] >= 0) & (self.starts[: self.rows] >= 0))
         members, counts = self.of(rows)
         self.fill(own[rows], counts, places[members])
 
     def fill(self, rows: RowIds, counts: Integers, members: Array) -> None:
-        """Some rows, in order, with their members."""
+        """Replaces everything by some rows, in order, and their members."""
         self.__init__()  # type: ignore[misc]
         every = np.zeros(int(rows[-1]) + 1 if len(rows) else 0, np.int64)
         every[rows] = counts
         self.add(0, every, members)
-        said = np.zeros(len(every), bool)
-        said[rows] = True
-        self.starts[: len(every)][~said] = -1
+        listed = np.zeros(len(every), bool)
+        listed[rows] = True
+        self.starts[: len(every)][~listed] = -1
 
     # Snapshots
 
