@@ -187,6 +187,7 @@ def test_the_words_of_runs_stay_names() -> None:
         "e(I, count(X)) <- a(I) NEXT b(I, X)+ NEXT c(I) WHERE X > prev(X).",
         "e(I) <- a(I)* THEN (b(I) OR c(I)){2,} SEQ (u: d(I)){2,3} NEXT f(I){4} NEXT g(I)? PER (I).",
         "e(I) <- (a(I) NEXT (u: b(I, X) WHERE X > 3)+).1h PER (I) LONGEST SKIP TO LAST u.",
+        "e(I) <- a(I) NEXT (u: b(I, X))+ PER (I) SHORTEST SKIP TO FIRST u.",
         "e <- a+ PER () SHORTEST SKIP PAST END.",
         "e(I) <- x(I), r: a(I) NEXT b(I) PER () ALL.",
     ],

@@ -311,7 +311,7 @@ class Search:
             return first.start > before.taken[-1].event.end
         label = self.spec.skip.split()[-1]
         part = next(n for n, p in enumerate(self.spec.parts) if p.label == label)
-        last = before.taken[before.of(part)[-1]].event
+        last = before.taken[before.of(part)[0 if "FIRST" in self.spec.skip else -1]].event
         return first.start >= last.start and first.order > before.taken[0].event.order
 
 

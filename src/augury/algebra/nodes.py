@@ -312,6 +312,14 @@ PAST_END: Literal["PAST END"] = "PAST END"
 
 
 @dataclass(frozen=True)
+class SkipTo:
+    """The event of a match from which on the next one may start: the first or the last of a part, by its number."""
+
+    which: Literal["FIRST", "LAST"]
+    part: int
+
+
+@dataclass(frozen=True)
 class RunPart:
     """A part of a run: `input`, `least` to `most` times (`most` is None where there is no limit).
 
@@ -397,8 +405,8 @@ class Run:
               least. These two are for NEXT and THEN only.
     skip      with LONGEST or SHORTEST: for each key, matches are taken in the order of their first events, then their
               second, and so on. PAST_END: the next one taken starts after the last event of the one before has ended.
-              The number of a part: it starts no earlier than the last event of that part starts, and its first event
-              is later in the order of events. Matches made of the same events are taken together.
+              SkipTo: it starts no earlier than the first, or last, event of that part starts, and its first event is
+              later in the order of events. Matches made of the same events are taken together.
     where     conditions that are asked of the complete match only: those on facts that change in time, as written at
               the whole run (facts are seen at the end of the match), intervals counted from a part, and absences in
               them. Like `where` of a part, they are not asked where a part that they need is left out. A match is one
@@ -421,7 +429,7 @@ class Run:
     results: tuple[RunResult, ...] = ()
     windows: tuple[int, ...] = ()
     which: Literal["ALL", "LONGEST", "SHORTEST"] = "ALL"
-    skip: Literal["PAST END"] | int | None = None
+    skip: Literal["PAST END"] | SkipTo | None = None
     where: tuple[Condition, ...] = ()
     span: Span = _SPAN
 

@@ -16,6 +16,7 @@ from augury.algebra.nodes import (
     Run,
     RunPart,
     RunResult,
+    SkipTo,
     bound_vars,
     condition_labels,
     condition_vars,
@@ -57,6 +58,11 @@ class RunMatch:
     def counts(self) -> tuple[int, ...]:
         """How often each completed part came."""
         return tuple(map(len, self.completed))
+
+    @property
+    def firsts(self) -> tuple[Event | None, ...]:
+        """The first event of each completed part."""
+        return tuple(rows[0].parts[0] if rows else None for rows in self.completed)
 
     @property
     def lasts(self) -> tuple[Event | None, ...]:
@@ -368,10 +374,10 @@ class RunEvaluator:
         """Whether a match that starts at a time, with a later first event, may be taken after another."""
         if self.run.skip == PAST_END:
             return start > before.end
-        assert isinstance(self.run.skip, int)
-        last = before.lasts[self.run.skip]
-        assert last is not None, "a part that may be left out is refused here"
-        return start >= last.start
+        assert isinstance(self.run.skip, SkipTo)
+        event = (before.firsts if self.run.skip.which == "FIRST" else before.lasts)[self.run.skip.part]
+        assert event is not None, "a part that may be left out is refused here"
+        return start >= event.start
 
     def _late_enough(self, match: RunMatch, before: RunMatch) -> bool:
         later = self.run.skip == PAST_END or match.events[0].order > before.events[0].order

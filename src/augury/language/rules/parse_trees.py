@@ -91,7 +91,7 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         body: tuple[s.Node, ...],
         per: tuple[Var, ...] | None,
         which: Token | None,
-        skip: Token | None,
+        skip: s.Skip | None,
         policy: s.PolicyClause | None,
         top: s.TopClause | None,
         at_most: s.AtMostClause | None,
@@ -123,15 +123,19 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
         return s.AtMostClause(most, per or (), None if every is None else self._length(every), self._span(meta))
 
     def _choice(
-        self, per: tuple[Var, ...] | None, which: Token | None, skip: Token | None, rule: Span
+        self, per: tuple[Var, ...] | None, which: Token | None, skip: s.Skip | None, rule: Span
     ) -> s.Choice | None:
         """The clauses on the run at the end of a rule; its span begins at their first word."""
         if per is None and which is None and skip is None:
             return None
         words = "per" if per is not None else str(which) if which is not None else "skip"
         span = rule.part(rf"(?s:.*)(?P<it>\b{words}\b(?s:.*))")
-        label = None if skip is None else "" if skip.type == "SKIP_END" else str(skip)
-        return s.Choice(per, None if which is None else str(which).upper(), label, span)
+        return s.Choice(per, None if which is None else str(which).upper(), skip, span)
+
+    def skip(self, meta: Meta, words: Token, label: Token | None = None) -> s.Skip:
+        if label is None:
+            return s.Skip("PAST END")
+        return s.Skip("TO FIRST" if words.lower().endswith("first") else "TO LAST", str(label))
 
     def per(self, meta: Meta, *names: Token | None) -> tuple[Var, ...]:
         return tuple(Var(str(i), self._token(i)) for i in names if i is not None)

@@ -276,17 +276,18 @@ class RunReader(RunParts):
         run = replace(run, among=events_of(run))
         return run if self.literal.label is None else n.Label(self.literal.label, run, self.literal.span)
 
-    def _skip(self) -> Literal["PAST END"] | int | None:
-        if self.choice.skip is None:
+    def _skip(self) -> Literal["PAST END"] | n.SkipTo | None:
+        skip = self.choice.skip
+        if skip is None:
             return None
-        if not self.choice.skip:
+        if skip.label is None:
             return n.PAST_END
         for number, draft in enumerate(self.drafts):
-            if draft.label == self.choice.skip:
-                return number
-        if self.reader.known_label(self.choice.skip, self.choice.span):
+            if draft.label == skip.label:
+                return n.SkipTo("FIRST" if skip.to == "TO FIRST" else "LAST", number)
+        if self.reader.known_label(skip.label, self.choice.span):
             hint = "a label stands inside the part: `(u: b(I))+`"
-            self._error("E240", f"`{self.choice.skip}` is no label of a part of the run", self.choice.span, hint=hint)
+            self._error("E240", f"`{skip.label}` is no label of a part of the run", self.choice.span, hint=hint)
         self.ok = False
         return None
 
@@ -299,10 +300,10 @@ class RunReader(RunParts):
             self._error("E240", message, span, hint=hint)
         if self.choice.skip is not None and run.which == "ALL":
             self._error("E240", "SKIP follows LONGEST or SHORTEST", span, hint="write `LONGEST SKIP PAST END`")
-        if isinstance(run.skip, int) and run.parts[run.skip].optional:
-            message = f"the part `{self.choice.skip}` may be left out, so there may be nothing to skip to"
+        if isinstance(run.skip, n.SkipTo) and run.parts[run.skip.part].optional:
+            message = f"the part `{run.parts[run.skip.part].label}` may be left out, so there may be nothing to skip to"
             hint = "skip to a part that is always there, or PAST END"
-            self._error("E240", message, span, Note("this part", run.parts[run.skip].span), hint=hint)
+            self._error("E240", message, span, Note("this part", run.parts[run.skip.part].span), hint=hint)
         for part in run.parts:
             if part.most is None and part.between == "SEQ" and not run.windows:
                 message = f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match"

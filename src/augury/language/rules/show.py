@@ -104,11 +104,11 @@ class Printer:
         return "\n".join([*lines, *([f"    {tail}"] if tail else [])])
 
     def _choice(self, choice: s.Choice) -> str:
-        skip = "PAST END" if not choice.skip else f"TO LAST {choice.skip}"
+        skip = choice.skip
         words = [
             "" if choice.per is None else f"PER ({', '.join(v.name for v in choice.per)})",
             choice.which or "",
-            "" if choice.skip is None else f"SKIP {skip}",
+            "" if skip is None else f"SKIP {skip.to}" if skip.label is None else f"SKIP {skip.to} {skip.label}",
         ]
         return " ".join(word for word in words if word)
 

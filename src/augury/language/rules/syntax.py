@@ -335,15 +335,20 @@ Makes: TypeAlias = Literal["event", "fact", "latest", "no fact"]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What ends a rule with a run: `PER (S)`, `LONGEST` or `SHORTEST`, `SKIP PAST END` or `SKIP TO LAST u`.
+class Skip:
+    """`SKIP PAST END`, `SKIP TO FIRST u` or `SKIP TO LAST u`; `label` is None for the end."""
 
-    `per` is None where it is not said; `skip` is the label, or empty for the end.
-    """
+    to: Literal["PAST END", "TO FIRST", "TO LAST"]
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ends a rule with a run: `PER (S)`, `LONGEST` or `SHORTEST`, `SKIP PAST END`. `per` is None where it is not said."""
 
     per: tuple[Var, ...] | None = None
     which: str | None = None
-    skip: str | None = None
+    skip: Skip | None = None
     span: Span = _SPAN
 
 

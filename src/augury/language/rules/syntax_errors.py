@@ -60,7 +60,7 @@ _ELSEWHERE = {
     r"only\s+once|throttle|suppress|output\s+first": "the first for each key is `ONCE PER (S)`, the first in ten minutes `ONCE PER (S) EVERY 10min`, at the end of a rule",
     r"at\s+most(?!\s+\d)": "it is written `AT MOST 3`, `AT MOST 3 PER (S) EVERY 10min`",
     r"every(?=\s+\d)": "how often an answer may come is `AT MOST 1 EVERY 10min`; windows by the clock are `w: every(10min)`",
-    r"skip(?!\s+(?:past\s+end|to\s+last)\b)(?:\s+\w+)*": "it is written `SKIP PAST END` or `SKIP TO LAST label`",
+    r"skip(?!\s+(?:past\s+end|to\s+(?:first|last))\b)(?:\s+\w+)*": "it is written `SKIP PAST END`, `SKIP TO FIRST label` or `SKIP TO LAST label`",
     r"holding(?=\s+\w)": "intervals in which facts hold are a labelled literal: `x: holding mode(M, 'error')`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
     "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",

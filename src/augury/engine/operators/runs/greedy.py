@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, Run, bound_vars
+from augury.algebra.nodes import Run, SkipTo, bound_vars
 from augury.core.arrays import Array, RowIds, Times
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.base import NOT_THERE, Operator, Part, PartialMatch, Ways
@@ -91,7 +91,8 @@ class Greedy(MomentEdges):
             may_end=np.array(ends, bool),
             window=self.longest,
             shortest=shortest,
-            skip=-2 if run.skip is None else -1 if run.skip == PAST_END else int(run.skip),
+            skip=run.skip.part if isinstance(run.skip, SkipTo) else -2 if run.skip is None else -1,
+            skip_to_first=isinstance(run.skip, SkipTo) and run.skip.which == "FIRST",
             merged=_counts_alone(run),
             most_matches=k.FOREVER,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult
+from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult, SkipTo
 from augury.algebra.run_terms import in_turn, outer_variables, run_variables
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Part
@@ -297,12 +297,15 @@ class Longest(Chooser):
         return {row for row in rows if events[row] == first}
 
     def _bound(self, row: int) -> int:
-        """The end of a match; or the start of the last event of the part that SKIP goes to."""
+        """The end of a match; or the start of the event that SKIP goes to."""
         p, data = self._partial(row), self.partials.out.table.data
         if self.run.skip == PAST_END:
             return int(data[END, p])
-        assert isinstance(self.run.skip, int)
-        return int(self.partials.moments.out.table.data[START, data[k.STATE + self.run.skip, p]])
+        skip, starts = self.run.skip, self.partials.moments.out.table.data[START]
+        assert isinstance(skip, SkipTo)
+        if skip.which == "LAST":
+            return int(starts[data[k.STATE + skip.part, p]])
+        return int(starts[self.partials.members(np.array([p]), skip.part).moments[0]])
 
     def _late_enough(self, start: _Start, last: _Start) -> bool:
         if self.run.skip == PAST_END:

@@ -219,15 +219,17 @@ def found_again(m: int, begun: int, n: int, decided: Decisions, pool: MatchPool)
 
 
 @helper
-def next_bound(p: int, bound: int, data: RowData, skip: int, pool: MatchPool) -> int:
+def next_bound(p: int, bound: int, data: RowData, run: RunShape, pool: MatchPool) -> int:
     """From when on the next match may begin, after one that is taken."""
     at, length = pool.paths[P_AT, p], pool.paths[P_LENGTH, p]
-    if skip == -1:
+    if run.skip == -1:
         return int(data[END, pool.moments[0, at + length - 1]])
-    if skip >= 0:
+    if run.skip >= 0:
         for d in range(length):
-            if pool.moments[1, at + d] == skip:
+            if pool.moments[1, at + d] == run.skip:
                 bound = data[START, pool.moments[0, at + d]]
+                if run.skip_to_first:
+                    break
     return int(bound)
 
 
@@ -323,7 +325,7 @@ def decide(
                 far = max(far, reach)
                 known[m, UP_TO] = far
                 if first_paths[m] >= 0:
-                    last, bound = m, next_bound(first_paths[m], bound, data, skip, pool)
+                    last, bound = m, next_bound(first_paths[m], bound, data, run, pool)
                 same = same and tried[m] >= 0
                 tried[m] = call
             for t in range(count):  # what ends together is known together

@@ -41,7 +41,8 @@ class RunShape(NamedTuple):
     may_end: Array  # whether a match may end with a part
     window: int
     shortest: bool
-    skip: int  # -2 for none, -1 for PAST END, else the part of TO LAST
+    skip: int  # -2 for none, -1 for PAST END, else the part of TO FIRST or TO LAST
+    skip_to_first: bool
     merged: bool  # one match for each last moment will do
     most_matches: int  # partial matches of one first event, where there are many matches
 
