@@ -104,7 +104,9 @@ class _RunWriter(Choices):
         if "SEQ" not in used and self.chance(50):
             which = self.pick(["LONGEST", "LONGEST", "SHORTEST"])
             labels = [p.label for p in parts if p.label and p.least > 0]
-            skip = self.pick(["", "SKIP PAST END", *(f"SKIP TO {end} {label}" for label in labels for end in ("FIRST", "LAST"))])
+            skip = self.pick(
+                ["", "SKIP PAST END", *(f"SKIP TO {end} {label}" for label in labels for end in ("FIRST", "LAST"))]
+            )
         rules, inputs = (), tuple(a.type for p in parts for a in p.atoms)
         if "u" in inputs and self.chance(60):
             rules = (self.pick(DERIVATIONS),)

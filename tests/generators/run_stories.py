@@ -90,7 +90,12 @@ class RunWriter(Choices):
         tail = "PER (K)" if keyed else "PER ()"
         if choosing:
             firm = [i for i in range(count) if self.quantifiers[i] not in ("*", "?", "{0,2}")]
-            skips = ["", "SKIP PAST END", "SKIP PAST END", *(f"SKIP TO {end} l{i}" for i in firm for end in ("FIRST", "LAST"))]
+            skips = [
+                "",
+                "SKIP PAST END",
+                "SKIP PAST END",
+                *(f"SKIP TO {end} l{i}" for i in firm for end in ("FIRST", "LAST")),
+            ]
             tail += f" {self.pick(['LONGEST', 'LONGEST', 'SHORTEST'])} {self.pick(skips)}".rstrip()
         elif keyed and count > 1 and len(set(self.names)) == count and self.chance(40):
             tail = ""

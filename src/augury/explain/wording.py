@@ -93,7 +93,11 @@ def run_words(run: Run) -> list[str]:
     if run.which != "ALL":
         words.append(run.which.lower())
     if run.skip is not None:
-        to = "past the end" if run.skip == PAST_END else f"to the {run.skip.which.lower()} {run.parts[run.skip.part].label}"
+        to = (
+            "past the end"
+            if run.skip == PAST_END
+            else f"to the {run.skip.which.lower()} {run.parts[run.skip.part].label}"
+        )
         words.append(f"skip {to}")
     return words + ([f"at the end {show_all(run.where)}"] if run.where else [])
 
