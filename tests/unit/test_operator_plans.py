@@ -14,8 +14,7 @@ import augury
 from augury.core.fields import FIELDS
 from augury.core.model import type_name
 from augury.examples import EXAMPLES, load
-from augury.planner.field_types import field_types
-from augury.planner.specs import InputSpec
+from augury.planner.specs import InputSpec, SetSpec
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "explain"
 SOURCE = Path(augury.__file__).parent / "examples"
@@ -76,20 +75,30 @@ def test_columns_have_the_types_that_their_values_have() -> None:
         key = "pq"[time % 2]
         session.push([augury.Event("a", (key, time), time, time), augury.Event("b", (key, time / 2), time, time)])
     circuit, decode = session.circuit, session.circuit.tables.dictionary.decode
-    types = field_types(circuit.built, session.plan, session.clock)
     named: dict[str, set[str]] = {}
     for spec, operator in circuit.built.items():
-        table, columns = operator.out.table, list(types.get(spec, {}))
-        for position, column in enumerate(columns if not isinstance(spec, InputSpec) else ()):
-            type, codes = types[spec][column], table.data[FIELDS + position, table.standing()]
+        table = operator.out.table
+        for position, type in enumerate(spec.types if not isinstance(spec, InputSpec) else ()):
+            codes = table.data[FIELDS + position, table.standing()]
             values = [decode(int(code)) for code in codes]
             assert type != "" or not values
             numbers = {"number": {"int", "float"}, "float": {"int", "float"}}.get(type, {type})
-            assert type == "any" or {type_name(v) for v in values if v is not None} <= numbers, (spec.kind, column)
+            assert type == "any" or {type_name(v) for v in values if v is not None} <= numbers, (spec.kind, position)
             named.setdefault(type, set()).add(spec.kind)
     assert (
         {"scan", "set", "greedy runs"} <= named["string"] and {"set", "collect"} <= named["int"] and "number" in named
     )
+
+
+def test_a_rule_that_comes_later_widens_the_types_of_what_reads_its_events() -> None:
+    session = augury.compile("event a(x: int). m(X) <- a(X). n(X) <- m(X).").session(clock="logical")
+    assert _types_of_sets(session) == {"m": ("int",), "n": ("int",)}
+    session.add_rules("m(X * 0.5) <- a(X).")
+    assert _types_of_sets(session) == {"m": ("number",), "n": ("number",)}
+
+
+def _types_of_sets(session: augury.Session) -> dict[str, tuple[str, ...]]:
+    return {spec.type: spec.types for spec in session.circuit.built if isinstance(spec, SetSpec)}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 from augury.algebra.nodes import AnyOf, Compare, Condition
@@ -22,7 +21,6 @@ from augury.engine.inspect import OperatorMetrics
 from augury.explain.tree import Flowchart, Tree
 from augury.explain.wording import at_most_text, collect_text, part_words, run_words, show_all, show_condition, top_text
 from augury.planner import specs as s
-from augury.planner.field_types import field_types
 
 
 class OperatorPlan:
@@ -179,18 +177,12 @@ class OperatorPlan:
             for spec in self.specs
         ]
 
-    @cached_property
-    def types(self) -> Mapping[s.Spec, Mapping[str, str]]:
-        """The types of the columns of each operator."""
-        return field_types(self.specs, self.plan, self.clock)
-
     def _typed_columns(self, spec: s.Spec) -> list[dict[str, str]]:
         """Variables with their types, labels, which have times, and of events the arguments."""
-        types = self.types.get(spec, {})
         if isinstance(spec, s.InputSpec | s.SetSpec):
-            return [{"name": f"argument {int(i) + 1}", "type": type or "any"} for i, type in types.items()]
-        labels = dict.fromkeys(spec.out.labels, "interval")
-        return [{"name": name, "type": labels.get(name) or types.get(name) or "any"} for name in _columns(spec)]
+            return [{"name": f"argument {i}", "type": type or "any"} for i, type in enumerate(spec.types, 1)]
+        types = dict(zip(spec.out.vars, spec.types, strict=True)) | dict.fromkeys(spec.out.labels, "interval")
+        return [{"name": name, "type": types.get(name) or "any"} for name in _columns(spec)]
 
     def _kept_json(self, kept: s.Kept) -> dict[str, Any]:
         return {"what": kept.what, "for": self._kept(kept).removeprefix(f"{kept.what} ") or "0s"}

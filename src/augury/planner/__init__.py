@@ -2,12 +2,14 @@
 
 `REWRITES` need the program alone: a plan in, a plan out. `RULE_PASSES` also need the settings of a run: its clock, and
 which facts change; they change rules one by one, so that rules may come while a session runs. `choose_operators` makes
-the physical plan of them; `project` and `share` are what it does at each pattern on its way down.
+the physical plan of them; `project` and `share` are what it does at each pattern on its way down. `infer_types` says
+which types its columns have.
 """
 
 from augury.algebra.nodes import Rule
 from augury.algebra.plan import Plan
 from augury.planner.choose_operators import PhysicalPlan, choose_operators
+from augury.planner.infer_types import infer_types
 from augury.planner.join_order import join_order
 from augury.planner.lower_queries import lower_queries
 from augury.planner.place_conditions import place_conditions
@@ -20,7 +22,7 @@ from augury.planner.share import share
 REWRITES = (lower_queries, push_constants, join_order)
 RULE_PASSES = (place_conditions, prepare_runs)
 PATTERN_PASSES = (project, share)
-PASSES = (*REWRITES, *RULE_PASSES, *PATTERN_PASSES, choose_operators)
+PASSES = (*REWRITES, *RULE_PASSES, *PATTERN_PASSES, choose_operators, infer_types)
 
 
 def optimise(plan: Plan) -> Plan:
@@ -37,4 +39,7 @@ def physical_plan(
     rules = plan.rules if rules is None else rules
     for rule_pass in RULE_PASSES:
         rules = rule_pass(rules, plan, setting)
-    return choose_operators(rules, plan, setting, planning)
+    earlier = () if planning is None else tuple(planning.specs)
+    physical = choose_operators(rules, plan, setting, planning)
+    infer_types(physical.specs, earlier, plan, setting.clock)
+    return physical

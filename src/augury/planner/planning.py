@@ -12,6 +12,7 @@ from augury.algebra.strata import static_calls_of
 from augury.algebra.terms import is_pure
 from augury.algebra.timing import Lengths
 from augury.core.clock import Clock
+from augury.planner.infer_types import declared_types
 from augury.planner.project import Needs, project
 from augury.planner.share import share
 from augury.planner.specs import InputSpec, Output, Reading, SetSpec, Spec
@@ -80,6 +81,7 @@ class Planning:
         spec = self._inputs.get(type)
         if spec is None:
             spec = self._inputs[type] = InputSpec(type=type[0], arity=type[1])
+            spec.infer(declared_types(self.plan.declared, type))
         self.add(spec)
         return spec
 

@@ -87,12 +87,18 @@ def _compared(spec_type: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spec:
-    """What one operator needs to know. `serial` tells apart equal specs that must not be shared: impure calls."""
+    """What one operator needs to know. `serial` tells apart equal specs that must not be shared: impure calls.
+
+    `types` are those of the variables of its output, or of the arguments of its events: int, float, number, string, …,
+    any, or empty where no value can come. They are what declarations and rules say: events of a derived type that is
+    not declared may arrive with others. `infer_types` sets them, last of all passes.
+    """
 
     inputs: tuple[Reading, ...] = ()
     out: Output = field(default_factory=Output)
     rule: str = ""
     serial: int = 0
+    types: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     kind: ClassVar[str] = "operator"
 
     @cached_property
@@ -121,6 +127,12 @@ class Spec:
     def derived_from(self) -> tuple[int, ...]:
         """The numbers of the inputs whose events are those of its rows; others only decide which rows there are."""
         return tuple(range(len(self.inputs)))
+
+    def infer(self, types: Iterable[str]) -> bool:
+        """Sets its types, which follow from those of its inputs. Whether they changed."""
+        before = self.types
+        object.__setattr__(self, "types", tuple(types))
+        return self.types != before
 
     def reading(self) -> Reading:
         """Its output read under its own names."""

@@ -24,14 +24,17 @@ _NUMBERS = {"int", "float", "number"}
 _NOTHING = ""  # no value yet, or null, which every type has
 
 
-def field_types(specs: Iterable[s.Spec], plan: Plan, clock: Clock) -> dict[s.Spec, Types]:
-    """The types of the variables of each operator; of events, of their arguments by number."""
-    inference, ordered = _Inference(plan, clock), list(specs)
-    while inference.changed:
-        inference.changed = False
-        for spec in ordered:
-            inference.visit(spec)
-    return inference.types
+def infer_types(specs: Iterable[s.Spec], earlier: Iterable[s.Spec], plan: Plan, clock: Clock) -> None:
+    """Gives new specs, each after its inputs, the types of their columns (`Spec.types`).
+
+    Where a new rule derives other values of a type that `earlier` specs read, these get wider types.
+    """
+    new, earlier = list(specs), list(earlier)
+    inference = _Inference(plan, clock, earlier)
+    inference.visit(new)
+    while inference.widened:
+        inference.widened = False
+        inference.visit([*earlier, *new])
 
 
 def either_type(first: str, second: str) -> str:
@@ -44,45 +47,42 @@ def either_type(first: str, second: str) -> str:
 
 
 class _Inference:
-    def __init__(self, plan: Plan, clock: Clock) -> None:
+    def __init__(self, plan: Plan, clock: Clock, earlier: Iterable[s.Spec]) -> None:
         self.plan, self.clock = plan, clock
-        self.types: dict[s.Spec, Types] = {}
-        self.changed = True
+        self.read = {id(spec) for spec in earlier}  # whose types have been read
+        self.widened = False  # whether derived events got other types after something had read theirs
 
-    def visit(self, spec: s.Spec) -> None:
+    def visit(self, specs: Iterable[s.Spec]) -> None:
+        for spec in specs:
+            self._visit(spec)
+
+    def _visit(self, spec: s.Spec) -> None:
         match spec:
             case s.InputSpec():
-                declared = _declared(self.plan.declared, (spec.type, spec.arity))
-                self._store(spec, {str(i): type for i, type in enumerate(declared)})
+                spec.infer(declared_types(self.plan.declared, (spec.type, spec.arity)))
             case s.SetSpec():
-                self.types.setdefault(spec, {str(i): _NOTHING for i in range(spec.arity)})
-            case s.DeriveSpec() if spec.rule or spec.events.type in self.plan.declared:
-                env = self._read(spec.inputs)
-                now = self.types.setdefault(spec.events, {})
-                new = {
-                    str(i): either_type(now.get(str(i), _NOTHING), self._of(arg, env))
-                    for i, arg in enumerate(spec.args)
-                }
-                self._store(spec.events, new)
+                spec.infer(spec.types or [_NOTHING] * spec.arity)
             case s.DeriveSpec():
-                pass
+                if spec.rule or spec.events.type in self.plan.declared:
+                    self._derive(spec)
             case _:
                 env = self._environment(spec)
-                self._store(spec, {name: env.get(name, "any") for name in spec.out.vars})
+                spec.infer(env.get(name, "any") for name in spec.out.vars)
 
-    def _store(self, spec: s.Spec, types: Types) -> None:
-        if self.types.get(spec) != types:
-            self.types[spec], self.changed = types, True
+    def _derive(self, spec: s.DeriveSpec) -> None:
+        env, events = self._read(spec.inputs), spec.events
+        types = [either_type(old, self._of(arg, env)) for old, arg in zip(events.types, spec.args, strict=True)]
+        if events.infer(types):
+            self.widened = self.widened or id(events) in self.read
 
     def _read(self, inputs: Iterable[s.Reading]) -> Types:
         """The types of variables that inputs have."""
         env: Types = {}
         for rows in inputs:
-            types, columns = self.types.get(rows.source, {}), rows.source.out.vars
+            self.read.add(id(rows.source))
+            types = rows.source.types
             for name, field in rows.vars.items():
-                number = field - FIELDS
-                key = columns[number] if columns else str(number)
-                env[name] = either_type(env.get(name, _NOTHING), types.get(key, _NOTHING))
+                env[name] = either_type(env.get(name, _NOTHING), types[field - FIELDS] if types else _NOTHING)
         return env
 
     def _environment(self, spec: s.Spec) -> Types:
@@ -90,8 +90,8 @@ class _Inference:
         env = self._read(spec.inputs)
         match spec:
             case s.ScanSpec():
-                types = self.types.get(spec.inputs[0].source, {})
-                env |= {arg.name: types.get(str(i), _NOTHING) for i, arg in spec.args if isinstance(arg, Var)}
+                types = spec.inputs[0].source.types
+                env |= {arg.name: types[i] for i, arg in spec.args if isinstance(arg, Var)}
                 return self._bound(spec.where, env)
             case s.SelectSpec() | s.JoinSpec() | s.AgreeSpec():
                 return self._bound(spec.where, env)
@@ -126,7 +126,7 @@ class _Inference:
                     if isinstance(variable, Var) and variable.name not in env:
                         env[variable.name] = self._of(value, env)
             for fact in positive_atoms([condition]):
-                for arg, type in zip(fact.args, _declared(self.plan.static, fact.predicate), strict=True):
+                for arg, type in zip(fact.args, declared_types(self.plan.static, fact.predicate), strict=True):
                     if isinstance(arg, Var):
                         env.setdefault(arg.name, type)
         return env
@@ -151,6 +151,7 @@ class _Inference:
         return "any"
 
 
-def _declared(declared: Mapping[str, tuple[Attribute, ...]], predicate: Predicate) -> list[str]:
+def declared_types(declared: Mapping[str, tuple[Attribute, ...]], predicate: Predicate) -> list[str]:
+    """The types of the arguments of a type of events, or of facts."""
     attributes = declared.get(predicate[0], ())
     return [a.type for a in attributes] if len(attributes) == predicate[1] else ["any"] * predicate[1]
