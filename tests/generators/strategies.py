@@ -142,7 +142,7 @@ choices = st.builds(
     s.Choice,
     st.none() | st.lists(variables, max_size=2).map(tuple),
     st.sampled_from(["ALL", "LONGEST", "SHORTEST"]),
-    st.none() | st.just("") | LOWER,
+    st.none() | st.just(s.Skip("PAST END")) | st.builds(s.Skip, st.sampled_from(["TO FIRST", "TO LAST"]), LOWER),
 )
 tops = st.builds(
     s.TopClause,
