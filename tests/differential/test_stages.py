@@ -5,6 +5,7 @@ No Spark here: `tests.support.spark_local` does in Python what Catalyst does aro
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections import Counter
@@ -173,7 +174,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
         }
     same(standing, expected_now)
     well_formed((c.event for c in found.changes), local.history)
-    spread = stages(local.plan_of_all, local.pipeline.longest, False)
+    spread = local.pipeline.staged(local.outputs, slices=False)
     reads = {t for stage in spread.stages for t in stage.reads}
     expected = Counter((i.type, i.id, i.end) for i in late if isinstance(i, Event) and (i.type, len(i.args)) in reads)
     told_late = [
@@ -192,7 +193,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
                 and (not waits or content in told.reference(local, items, frontier))
             )
             assert change.batch == due, f"{change} is due in batch {due}"
-    elif len(local.plan_of_all.rules) and not ahead(spread):
+    elif spread.plan.rules and not ahead(spread):
         prefixes_agree(told, local, kept, found)
     return found
 
@@ -344,6 +345,85 @@ def test_random_runs_in_a_stream() -> None:
         check_stream(told, [1, 2, 5][seed % 3], emit, f"run {seed}", shuffled=seed % 4 > 1)
 
 
+def random_chain(seed: object) -> Told:
+    """A rule whose key changes from event to event, as a pattern or with labels, beside conditions, windows and absences."""
+    chance = random.Random(f"chain {seed}")
+    length = chance.randint(3, 5)
+    types = [chance.choice("abcd") for _ in range(length)]
+    atoms = [f"{type}(V{i}, V{i + 1})" for i, type in enumerate(types)]
+    if chance.random() < 0.3:
+        atoms[-1] = atoms[-1].replace(f"V{length}", "_")
+    head = ", ".join(chance.sample([f"V{i}" for i in range(length)], chance.randint(0, 3)))
+    where = [
+        f"V{chance.randrange(length)} {chance.choice(['<', '!=', '<='])} V{chance.randrange(length)}"
+    ] * chance.choice([0, 0, 1])
+    if chance.random() < 0.4:
+        labelled = [f"o{i}: {atom}" for i, atom in enumerate(atoms)]
+        names = [f"o{i}" for i in range(length)]
+        for first, then in itertools.pairwise(names):
+            labelled.append(
+                f"{first} {chance.choice(['before', 'before', 'meets', 'overlaps', 'during', 'after'])} {then}"
+            )
+        for _ in range(chance.choice([0, 1, 2])):
+            labelled.append(f"{{{', '.join(chance.sample(names, 2))}}} within {chance.choice([5, 20])}s")
+        if chance.random() < 0.3:
+            head = ", ".join(
+                [*filter(None, [head]), chance.choice(["start", "end", "duration"]) + f"({chance.choice(names)})"]
+            )
+        if chance.random() < 0.3:
+            labelled.append(f"start({chance.choice(names)}) - end({chance.choice(names)}) < 9")
+        if chance.random() < 0.3:
+            labelled += [
+                f"w: extend({chance.choice(names)}, 4s)",
+                f"while w: not {chance.choice('abcd')}(V{chance.randrange(length)}, _)",
+            ]
+        text = f"s({head}) <- {', '.join([*labelled, *where])}."
+    else:
+        pattern = atoms[0]
+        for atom in atoms[1:]:
+            sides = [pattern, atom] if chance.random() < 0.8 else [atom, pattern]
+            pattern = f"({sides[0]} {chance.choice(['SEQ', 'SEQ', 'AND', 'PAR'])} {sides[1]})"
+            if chance.random() < 0.4:
+                pattern += f".{chance.choice([4, 9, 30])}"
+            if chance.random() < 0.2:
+                pattern = f"NOT({chance.choice('abcd')}(V1, _)).[{pattern}, d(V1, _)]"
+        text = f"s({head}) <- {pattern}{' WHERE ' + where[0] if where else ''}."
+    items: list[HistoryItem] = []
+    for _ in range(chance.randint(6, 45)):
+        start = chance.randrange(40)
+        values = [chance.choice([0, 1, 1, 2, 2.0, None, "x"]) for _ in range(2)]
+        items.append(
+            Event(chance.choice(types), tuple(values), start, start + chance.choice([0, 0, 1, 4]), id=f"e{len(items)}")
+        )
+    if chance.random() < 0.4:
+        items += [Revocation(chance.choice(items).id) for _ in range(3)]
+    program = compiled(text)
+    if program is None:
+        return random_chain(f"{seed}'")
+    retention = chance.choice([None, None, "7s"])
+    return Told(program, items, Clock("logical"), retention=retention)
+
+
+def test_random_chains_in_batch() -> None:
+    cuts: Counter[int] = Counter()
+    for seed in range(3000 if FUZZ else 60):
+        _, spread = check_batch(random_chain(f"batch {seed}"), [2, 5][seed % 2], f"chain {seed}")
+        cuts[len(spread.plan.rules)] += 1
+    assert cuts[2] and cuts[3]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_random_chains_in_a_stream() -> None:
+    for seed in range(2000 if FUZZ else 30):
+        check_stream(
+            random_chain(f"stream {seed}"),
+            [2, 5][seed % 2],
+            "early" if seed % 4 > 1 else "final",
+            f"chain {seed}",
+            shuffled=seed % 3 == 0,
+        )
+
+
 def random_query(seed: int) -> Told:
     spec, events = spaseq_programs.example(seed)
     program = augury.compile(spec.text, language="spaseq", name="q")
@@ -390,7 +470,7 @@ def planned(text: str, longest: int | None = 0, outputs: Iterable[str] | None = 
     plan = augury.compile(text).plan
     lines = []
     for stage in stages(needed(plan, plan.outputs if outputs is None else outputs), longest).stages:
-        keys = ", ".join(f"{t[0]}.{at}" for t, at in stage.reads.items() if at is not None)
+        keys = ", ".join(f"{t[0]}.{at[0] if len(at) == 1 else at}" for t, at in stage.reads.items() if at)
         lines.append(f"{stage.how}({keys}) -> {', '.join(t[0] for t in stage.gives)}")
     return lines
 

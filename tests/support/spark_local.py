@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from augury.algebra.plan import INPUT, Predicate
-from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
+from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
 from augury.core.clock import Duration, Timestamp
 from augury.core.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
 from augury.engine.decoding import from_tagged, tagged
@@ -28,7 +29,7 @@ from augury.engine.snapshot import restored
 from augury.program import Program
 from augury.settings import Settings, length
 from augury.spark import host, packages, state, stream
-from augury.spark.batch import SLICES, _ends_ahead
+from augury.spark.batch import _ends_ahead
 from augury.spark.host import Work
 from augury.spark.inputs import EventFrame, TypeColumns
 from augury.spark.layout import FAMILY, JOINT
@@ -198,11 +199,14 @@ class Local:
             facts=facts,
         )
         self.layout = self.pipeline.layout
+        self.rows_by_task: dict[
+            int, Counter[int]
+        ] = {}  # of each stage, how many rows each task, or bucket, has taken in
         self.history = as_kept(history, self.layout.kinds)
 
     @property
-    def plan_of_all(self) -> Any:
-        return self.pipeline.plan_for(self.pipeline.plan.outputs)
+    def outputs(self) -> tuple[str, ...]:
+        return self.pipeline.plan.outputs
 
     # Rows
 
@@ -237,11 +241,11 @@ class Local:
     def key(self, stage: Stage, row: Row) -> int:
         """A hash that equal keys share; what is just passed on goes anywhere."""
         type = self.layout.types[row["type"]] if row["type"] is not None and row["type"] >= 0 else None
-        at = None if type is None else stage.reads.get(type)
-        if type is None or at is None:
+        places = () if type is None else stage.reads.get(type, ())
+        if type is None or not places:
             return self.chance.randrange(1 << 20)
-        value = value_of(row.get(self.layout.slots[type][at]), self.layout.kinds[type][at])
-        return hash(order_key(value))
+        slots, kinds = self.layout.slots[type], self.layout.kinds[type]
+        return hash(tuple(order_key(value_of(row.get(slots[at]), kinds[at])) for at in places))
 
     # Batch
 
@@ -253,12 +257,11 @@ class Local:
         skew: bool = False,
         until: int | None = None,
         chunk: int = 1 << 16,
-        times: int = SLICES,
+        times: int = 1,
     ) -> tuple[list[Event], Stages]:
-        """The answers of the batch executor; a slice is `times` as long as its answers can be."""
-        plan, longest = self.plan_of_all, self.pipeline.longest
+        """The answers of the batch executor; slices are `times` as long as they would be."""
         alone = buckets == 1 and self.chance.random() < 0.5  # in several stages it has to work, too
-        spread = one_stage(plan, longest) if alone else stages(plan, longest, slices)
+        spread = self.pipeline.staged(self.outputs, alone=alone, slices=slices)
         before: list[Row] | None = None
         old, host._CHUNK = host._CHUNK, chunk
         try:
@@ -294,18 +297,24 @@ class Local:
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and skew:
             length = can_slice(spread, stage, pipeline.longest)
-        size = None if length is None else times * max(1, clock.length(length))
+        ends = [i.end for i in self.history if isinstance(i, Event)] or [0]
+        size = (
+            None
+            if length is None
+            else slice_length(clock.length(length), max(ends) - min(ends), max(1, buckets // times))
+        )
         if asks_the_clock(stage):
             ends = [i.end for i in self.history if isinstance(i, Event)]
             rows = [{**row, "now": max(ends, default=None) if until is None else until} for row in rows]
         if size is not None:
             assert length is not None
-            rows = list(_sliced(rows, size, clock.length(length)))
-            work = replace(work, plan=sliced(work.plan), slice=size)
+            rows = [{**row, "slice_length": size} for row in _sliced(rows, size, clock.length(length))]
+            work = replace(work, plan=sliced(work.plan), slice=1)
         parts: dict[int, list[Row]] = {}
         for row in rows:
             key = (self.key(stage, row) if stage.how == "key" else 0, row.get("slice", 0))
-            parts.setdefault(0 if stage.how == "one" else hash(key) % buckets, []).append(row)
+            place = key[1] if stage.how == "slices" else hash(key)
+            parts.setdefault(0 if stage.how == "one" else place % buckets, []).append(row)
         fields = [("type", pa.int32()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())]
         if before is not None:
             fields = list(zip(work.schema.names, work.schema.types, strict=True))
@@ -315,9 +324,10 @@ class Local:
                 fields.remove(("start", pa.int64()))
             if not pipeline.ids:
                 fields.remove(("id", pa.string()))
-        fields += [("slice", pa.int64())] if size is not None else []
+        fields += [("slice_length", pa.int64()), ("slice", pa.int64())] if size is not None else []
         fields += [("now", pa.int64())] if asks_the_clock(stage) else []
         found: list[Row] = []
+        self.rows_by_task[stage.number] = Counter({task: len(part) for task, part in parts.items()})
         for part in parts.values():
             self.chance.shuffle(part)
             part.sort(key=lambda row: row["end"])
@@ -345,9 +355,8 @@ class Local:
         Between batches the worker keeps its sessions, or loses some, or has some of an earlier step.
         """
         told = Streamed()
-        plan, longest = self.plan_of_all, self.pipeline.longest
         alone = buckets == 1 and self.chance.random() < 0.5
-        spread = one_stage(plan, longest) if alone else stages(plan, longest, slices=False, everywhere=True)
+        spread = self.pipeline.staged(self.outputs, alone=alone, live=True)
         hosted = self._hosted(spread, buckets, emit)
         greatest: int | None = None
         calendar = self.pipeline.clock.kind == "timestamp"
@@ -438,7 +447,7 @@ class Local:
             assert work is not None
             plan = replace(spread.plan, rules=(), outputs=tuple(sorted({t[0] for t in merged})), declared={},
                            given={t: spread.lengths.get(t) for t in merged})  # fmt: skip
-            stage = Stage(len(spread.stages) + 1, (), "key", dict.fromkeys(merged), ())
+            stage = Stage(len(spread.stages) + 1, (), "key", dict.fromkeys(merged, ()), ())
             others = {self.layout.codes[t] for t in spread.plan.derived if t not in merged} | {host.ERROR}
             work = replace(work, plan=plan, forward=frozenset(others))
             found.append((stage, Operator(self, work, stage, frozenset(), buckets, merging=True), frozenset()))
@@ -586,6 +595,8 @@ class Operator:
         for row in rows:
             key = hash(row["id"]) if self.merging else self.local.key(stage, row)
             bucket = 0 if stage.how != "key" else self.keys[key % len(self.keys)]
+            if not row["revoke"] and not self.merging:
+                self.local.rows_by_task.setdefault(stage.number, Counter())[bucket] += 1
             everywhere = row["type"] is not None and self.local.layout.types[row["type"]] in stage.everywhere
             chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] or everywhere else bucket})
         for task in tasks:

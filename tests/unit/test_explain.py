@@ -88,12 +88,15 @@ on Spark
             operators 16 to 19
             remembers without bound
             warning: no key, for the events of rule `alarm` share no variable
+            hint: let its policy choose `per (V)`, where all its events have V
             warning: a stream remembers all of it; say `--retention`, or give the rule a window
   stage 3   by slices of time that overlap by 24h; a stream has one bucket
+            two slices for each partition, each 24h to 16d long
             rules calm
             operators 27 to 29
             remembers 24h, beside the lateness
-            warning: no key, for the events of rule `calm` share no variable"""
+            warning: no key, for the events of rule `calm` share no variable
+            hint: give its events an argument that all of them share"""
 
 
 def test_explain_as_text() -> None:

@@ -1,8 +1,8 @@
 """How a program is spread over buckets: stages of rules whose events share a key, one after the other.
 
-A stage is partitioned by the value of one argument of every type it reads, so that all events that can meet do meet. Rules
+A stage is partitioned by the values of some arguments of every type it reads, so that all events that can meet do meet. Rules
 whose events share no argument are cut into slices of time where their answers have a bounded length, and else run in one
-bucket.
+bucket. Rules whose key changes inside are parts by now (`cuts.py`).
 
     s(L, W)  <- wind(L, W) SEQ fire(L).                     stage 1: by wind.0 and fire.0
     near(A)  <- (s(A, _) AND s(B, _)).1h WHERE d(A, B) < 9. stage 2: no shared argument; slices of time
@@ -12,36 +12,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, assert_never
 
 from augury.algebra import nodes as n
-from augury.algebra.kinds import chooses, keeps_some_matches, of_kind
+from augury.algebra.kinds import chooses, keeps_some_matches
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
-from augury.algebra.properties import correlation_key, event_lengths, finality_delays, key_classes
+from augury.algebra.properties import correlation_key, event_lengths, finality_delays
 from augury.algebra.rule_terms import makes_windows
+from augury.algebra.stage_keys import (
+    KeyColumn,
+    MadeArguments,
+    Options,
+    assigned,
+    chooses_instants,
+    key_columns,
+    made_arguments,
+    options_of,
+)
 from augury.algebra.strata import Stratum, fact_edges, strata
 from augury.algebra.terms import Var
 
 How = Literal["key", "slices", "one"]
-Positions = frozenset[int]
+SLICES = 16  # a slice is at most so many times as long as its answers can be
 SLICE = "#slice"  # the variable that events of one slice share
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Rules that run together. `reads` says for every type that it is given which argument is the key, if any.
+    """Rules that run together. `reads` says for every type that it is given which arguments are the key, one for each of
+    its variables, if there is one.
 
     Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for.
-    `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key.
+    `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key,
+    and `advice` which change to its rules would help.
     """
 
     number: int
     rules: tuple[n.Rule, ...]
     how: How
-    reads: Mapping[Predicate, int | None]
+    reads: Mapping[Predicate, tuple[int, ...]]
     gives: tuple[Predicate, ...]
     longest: int | None = None
     why: str = ""
+    advice: str = ""
     everywhere: frozenset[Predicate] = frozenset()
 
 
@@ -92,12 +106,14 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
     `slices`, what has no key runs in one bucket. With `everywhere`, events that just make facts may go to all buckets."""
     lengths = event_lengths(plan, longest or 0)
     late = _late(plan) if everywhere else set[Predicate]()  # in a stream; history is there as a whole
-    placing = _Placing(lengths if longest is not None and slices else {}, late)
+    placing = _Placing(plan, lengths if longest is not None and slices else {}, late)
     makers, fact_inputs = _makers(plan), _just_for_facts(plan) if everywhere else set[Predicate]()
     for unit in _units(plan, late):
         if all(rule.makes for rule in unit.rules):
             continue
         asked = tuple(dict.fromkeys(rule for type in unit.types for rule in makers[type]))
+        if asked and placing.by_facts(asked, unit):
+            continue
         if any(t not in fact_inputs for rule in asked for t in rule_reads(rule)):
             # Rules that ask for facts that others make: these run beside them, in one bucket.
             beside = [maker for rule in unit.rules for maker in makers[rule.predicate]]
@@ -111,15 +127,15 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
                 builder.makers |= dict.fromkeys(asked)
     made_stages = tuple(b.stage(i + 1, plan, placing.bounds) for i, b in enumerate(placing.builders))
     spread = {t for t, where in placing.made.items() if len(where) > 1}
-    spread |= {t for b in placing.builders if b.how == "key" for t, held in b.heads.items() if not held}
+    spread |= {t for b in placing.builders for t in b.spread}
     return Stages(plan, made_stages, frozenset(spread), lengths)
 
 
 class _Placing:
     """Puts rules into stages; `made` says in which ones each type is made."""
 
-    def __init__(self, bounds: Mapping[Predicate, int | None], late: set[Predicate]) -> None:
-        self.bounds, self.late = bounds, late
+    def __init__(self, plan: Plan, bounds: Mapping[Predicate, int | None], late: set[Predicate]) -> None:
+        self.plan, self.bounds, self.late = plan, bounds, late
         self.builders: list[_Builder] = []
         self.made: dict[Predicate, set[int]] = {}
 
@@ -135,6 +151,18 @@ class _Placing:
         if len(rules) > 1 and not recursive:
             return False
         return self.into("slices" if _sliceable(rules, recursive, self.bounds) else "one", rules, types)
+
+    def by_facts(self, makers: tuple[n.Rule, ...], unit: Stratum) -> bool:
+        """Into a stage whose key is that of the facts, too: what makes a fact goes where it is asked for."""
+        rules, with_facts = (*makers, *unit.rules), made_arguments(self.plan)
+        for number in self._open("key", rules, unit.types):
+            if self.builders[number].take(rules, self.late, with_facts):
+                return self._note(unit.types, number)
+        keyed = _Builder("key")
+        if not keyed.take(rules, self.late, with_facts):
+            return False
+        self.builders.append(keyed)
+        return self._note(unit.types, len(self.builders) - 1)
 
     def into(self, how: How, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...]) -> bool:
         """Into the first stage of a kind in which all that they read is there, or a new one."""
@@ -216,22 +244,42 @@ def _makers(plan: Plan) -> dict[Predicate, tuple[n.Rule, ...]]:
 
 @dataclass
 class _Builder:
-    """A stage that grows: which arguments may be the key of each type it reads, and which hold it in each that it makes."""
+    """A stage that grows: the ways in which each of its rules can have a key, and one in which all of them have."""
 
     how: How
     rules: tuple[n.Rule, ...] = ()
-    keys: dict[Predicate, Positions] = field(default_factory=dict)
-    heads: dict[Predicate, Positions] = field(default_factory=dict)
+    options: list[Options] = field(default_factory=list)
+    column: KeyColumn = field(default_factory=KeyColumn)
+    must: set[Predicate] = field(default_factory=set)  # whose heads hold the key
     makers: dict[n.Rule, None] = field(default_factory=dict)  # of facts, whose events go to all buckets
 
-    def take(self, rules: tuple[n.Rule, ...], late: set[Predicate]) -> bool:
-        """Takes rules in where a key fits all of them. Equal events that come late are made in one bucket."""
-        found = _assigned(rules, self.keys, self.heads)
-        if found is None or any(rule.predicate in late and not found[1][rule.predicate] for rule in rules):
+    def take(self, rules: tuple[n.Rule, ...], late: set[Predicate], facts: MadeArguments | None = None) -> bool:
+        """Takes rules in where a key fits all of them. Equal events that come late are made in one bucket.
+
+        With `facts`, the rules agree on the key of the facts that they ask for, which others of them make.
+        """
+        new = tuple(rule for rule in rules if rule not in self.rules)
+        options = [options_of(rule, facts or {}) for rule in new]
+        column, must = assigned(options, self.column), {rule.predicate for rule in new} & late
+        if column is None or not must <= column.held:
             return False
-        self.keys, self.heads = found
-        self.rules += rules
+        self.column, self.must = column, self.must | must
+        self.options += options
+        self.rules += new
         return True
+
+    @cached_property
+    def columns(self) -> list[KeyColumn]:
+        """The key, once all rules are there."""
+        return key_columns(self.options, self.must) or [self.column]
+
+    @property
+    def spread(self) -> set[Predicate]:
+        """The types whose heads do not hold the key, so that several buckets may make equal events."""
+        if self.how != "key":
+            return set()
+        made = {rule.predicate for rule in self.rules if not rule.makes}
+        return {type for type in made if any(type not in column.held for column in self.columns)}
 
     def stage(self, number: int, plan: Plan, bounds: Mapping[Predicate, int | None]) -> Stage:
         gives = tuple(sorted({rule.predicate for rule in self.rules if not rule.makes}))
@@ -239,97 +287,48 @@ class _Builder:
         read |= {INPUT} if any(makes_windows(rule) or rule.held for rule in self.rules) else set()
         if self.how == "key":
             broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
-            keys = {
-                t: min(at) if (at := self.keys.get(t, self.heads.get(t))) else None for t in sorted(read | broadcast)
-            }
+            keys = {t: () if t in broadcast else self._arguments(t) for t in sorted(read | broadcast)}
             return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=broadcast)
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
-        why = (
-            f"facts of `{makers[0].makes}` are made by a rule"
-            if makers
-            else _reason(next(rule for rule in self.rules if not rule.makes))
-        )
+        if makers:
+            name = makers[0].makes
+            why = f"facts of `{name}` are made by a rule"
+            advice = f"ask for `{name}` with a variable that all events of the rule and of those that make it share"
+        else:
+            why, advice = _reason(next(rule for rule in self.rules if not rule.makes), self.how)
         lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
         longest = max((b for b in lengths if b is not None), default=None)
-        return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read)), gives, longest, why)
+        return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read), ()), gives, longest, why, advice)
+
+    def _arguments(self, type: Predicate) -> tuple[int, ...]:
+        """The arguments of a type that are the key."""
+        held = [column.keys.get(type) or column.heads.get(type) for column in self.columns]
+        return tuple(min(at) for at in held if at) if all(held) else ()
 
 
-_Keys = dict[Predicate, Positions]
-
-
-def _assigned(rules: tuple[n.Rule, ...], keys: _Keys, heads: _Keys) -> tuple[_Keys, _Keys] | None:
-    """Keys under which all rules can run beside those that are there already; the first that are found."""
-    ways = [_ways(rules, 0, keys, heads)]  # for each rule that has one, the ways that are left to try
-    while ways:
-        result = next(ways[-1], None)
-        if result is None:
-            ways.pop()
-        elif len(ways) <= len(rules):
-            ways.append(_ways(rules, len(ways), *result))
-        else:
-            return result
-    return None
-
-
-def _ways(rules: tuple[n.Rule, ...], number: int, keys: _Keys, heads: _Keys) -> Iterator[tuple[_Keys, _Keys]]:
-    """The ways in which one rule can have a key beside those before it; behind the last one, whether all fit."""
-    if number == len(rules):
-        if all(at & heads[t] for t, at in keys.items() if t in heads):
-            yield {t: at & heads[t] if t in heads else at for t, at in keys.items()}, heads
-        return
-    rule = rules[number]
-    for reads, held in _options(rule):
-        new_keys, new_heads = dict(keys), dict(heads)
-        for type, at in reads.items():
-            new_keys[type] = new_keys.get(type, at) & at
-        new_heads[rule.predicate] = new_heads.get(rule.predicate, held) & held
-        if all(new_keys.values()):
-            yield new_keys, new_heads
-
-
-def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
-    """For each variable that could be the key: where each type that the rule reads holds it, and where its head does."""
-    nodes = list(rule.nodes)
+def _reason(rule: n.Rule, how: How) -> tuple[str, str]:
+    """Why a rule has no key, and which change to it would help."""
+    share = "give its events an argument that all of them share"
     if rule.held:
-        return  # each bucket would have the intervals of all facts
+        return f"the rule `{rule.label}` ranges over the times of facts", ""
     if makes_windows(rule):
-        return  # the first event of all opens them, and the last one ends them
-    if any(map(_chooses_instants, nodes)):
-        return  # which partner a time point gets is chosen among those of all keys
-    same = key_classes(rule)
-    for key in correlation_key(rule):
-        reads: _Keys = {}
-        for scan in of_kind(nodes, n.Scan):
-            at = frozenset(i for i, a in enumerate(scan.args) if isinstance(a, Var) and same(a.name) == key)
-            reads[scan.predicate] = reads.get(scan.predicate, at) & at
-        if reads and all(reads.values()):
-            held = frozenset(i for i, a in enumerate(rule.args) if isinstance(a, Var) and same(a.name) == key)
-            yield reads, held
-
-
-def _chooses_instants(node: n.Node) -> bool:
-    """Whether a policy chooses among pairs with a time point, which has no key."""
-    if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.per:
-        return False
-    return bool(of_kind(n.walk(node), n.Instant))
-
-
-def _reason(rule: n.Rule) -> str:
-    if rule.held:
-        return f"the rule `{rule.label}` ranges over the times of facts"
-    if makes_windows(rule):
-        return f"the windows of rule `{rule.label}` are there with or without events"
+        why = f"the windows of rule `{rule.label}` are there with or without events"
+        return why, "collect in the windows first, without `or none`: those in which nothing happened are left out"
     if any(isinstance(node, n.Run) and not node.key for node in rule.nodes):
-        return f"the run of rule `{rule.label}` has no key"
-    if any(map(_chooses_instants, rule.nodes)):
-        return f"a policy of rule `{rule.label}` chooses among pairs with a time point"
+        return f"the run of rule `{rule.label}` has no key", "end the rule with `PER (V)`, where all its events have V"
+    if any(map(chooses_instants, rule.nodes)):
+        return f"a policy of rule `{rule.label}` chooses among pairs with a time point", "choose `per (V)`"
     if rule.at_most is not None and not correlation_key(rule) and correlation_key(replace(rule, at_most=None)):
-        return f"AT MOST of rule `{rule.label}` chooses among events of all keys"
-    if not correlation_key(rule):
-        return f"the events of rule `{rule.label}` share no variable"
-    return f"the key of rule `{rule.label}` changes its place"
+        return f"AT MOST of rule `{rule.label}` chooses among events of all keys", "choose for each key: `PER (V)`"
+    if correlation_key(rule):
+        return f"the key of rule `{rule.label}` changes its place", "hand the key on, at one place, in every event"
+    if any(map(chooses, rule.nodes)):
+        share = "let its policy choose `per (V)`, where all its events have V"
+    elif how == "one":
+        share += ", or give it a window, so that a history is cut into slices of time"
+    return f"the events of rule `{rule.label}` share no variable", share
 
 
 def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
@@ -362,6 +361,12 @@ def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
     if any(rule.label in recursive or rule.makes for rule in stage.rules) or not _sliceable(stage.rules, False, bounds):
         return None
     return max((b for t in stage.gives if (b := bounds.get(t)) is not None), default=None)
+
+
+def slice_length(longest: int, span: int, partitions: int) -> int:
+    """How long slices are, in time points, of a history that spans some: two for each partition, but no shorter than the
+    longest answer, of which each event then has a copy or two, and no longer than 16 times that."""
+    return max(1, longest, min(SLICES * longest, span // (2 * partitions) + 1))
 
 
 def sliced(plan: Plan) -> Plan:

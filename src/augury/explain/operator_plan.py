@@ -149,9 +149,9 @@ class OperatorPlan:
                 ahead += [rows.source for rows in spec.inputs]
         return sorted(found, key=self.number.__getitem__)
 
-    def numbers(self, labels: Iterable[str]) -> str:
-        """The numbers of the operators that rules need, events of types aside: `3 to 7, 12`."""
-        numbers = [self.number[spec] for spec in self.below(labels) if not isinstance(spec, s.InputSpec | s.SetSpec)]
+    def numbers(self, specs: Iterable[s.Spec]) -> str:
+        """The numbers of operators, events of types aside: `3 to 7, 12`."""
+        numbers = sorted({self.number[spec] for spec in specs if not isinstance(spec, s.InputSpec | s.SetSpec)})
         runs: list[list[int]] = []
         for number in numbers:
             if runs and runs[-1][-1] == number - 1:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from augury.algebra.cuts import PART, cut_rules, is_part, rule_of_part
+from augury.algebra.kinds import of_kind
+from augury.algebra.nodes import Rule, Scan
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import Stage, stages
+from augury.algebra.stages import SLICES, Stage, stages
+from augury.algebra.terms import show
 from augury.core.clock import show_duration
 from augury.explain.operator_plan import OperatorPlan
 from augury.planner.lower_queries import lower_queries
+from augury.planner.specs import InputSpec, SetSpec, Spec
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,7 @@ class Hosted:
     """What there is to say about a stage: its key by type, what is filtered before its shuffle, how long it remembers."""
 
     stage: Stage
-    keys: Mapping[str, str]
+    keys: Mapping[str, tuple[str, ...]]
     filters: Mapping[str, str]
     operators: str
     horizon: int | None
@@ -28,23 +34,75 @@ class Hosted:
 
 def hosted(plan: Plan, operators: OperatorPlan) -> list[Hosted]:
     """The stages of a plan, with its queries as rules, for inputs that are points: cuts in its physical plan."""
-    plan = lower_queries(plan)
+    plan = cut_rules(lower_queries(plan), operators.clock, {name for name, _ in plan.made})
     spread, found = stages(plan), all_properties(plan)
     result: list[Hosted] = []
     for stage in spread.stages:
-        labels = [rule.label for rule in stage.rules]
         read = {type for rule in stage.rules for type in rule_reads(rule)}
-        keys = {t[0]: _attribute(plan, t, at) for t, at in stage.reads.items() if at is not None and t in read}
+        keys = {_name(t): _attributes(plan, t, at) for t, at in stage.reads.items() if at and t in read}
         horizons = [found[rule.label].horizon for rule in stage.rules]
         horizon = None if None in horizons else max((h for h in horizons if h is not None), default=0)
-        merges = tuple(sorted(name for name, arity in spread.spread if (name, arity) in stage.gives))
-        result.append(Hosted(stage, keys, operators.filters(labels), operators.numbers(labels), horizon, merges))
+        merges = tuple(sorted(t[0] for t in spread.spread if t in stage.gives and not is_part(t)))
+        inputs = {type[0] for type in read if type not in plan.derived}
+        labels = [rule_of_part(rule.label) for rule in stage.rules]
+        filters = {type: text for type, text in operators.filters(labels).items() if type in inputs}
+        numbers = operators.numbers(spec for rule in stage.rules for spec in _operators(rule, plan, operators))
+        result.append(Hosted(stage, keys, filters, numbers, horizon, merges))
     return result
 
 
-def _attribute(plan: Plan, type: Predicate, at: int) -> str:
+def _operators(rule: Rule, plan: Plan, operators: OperatorPlan) -> list[Spec]:
+    """The operators of a rule; of a part of one those that read nothing but what the part reads, of the last part the rest."""
+    whole = operators.below([rule_of_part(rule.label)])
+    others = [other for other in plan.rules if rule_of_part(other.label) == rule_of_part(rule.label) and other != rule]
+    part_of = {spec for other in others if is_part(other.predicate) for spec in whole if _reads_less(spec, other, plan)}
+    if not is_part(rule.predicate):
+        return [spec for spec in whole if spec not in part_of]
+    below = {other.predicate for other in others} & rule_reads(rule)
+    inner = {spec for other in others if other.predicate in below for spec in whole if _reads_less(spec, other, plan)}
+    return [spec for spec in whole if _reads_less(spec, rule, plan) and spec not in inner]
+
+
+def _reads_less(spec: Spec, part: Rule, plan: Plan) -> bool:
+    """Whether an operator reads no other events than a part of a rule, and none more often."""
+    return _leaves(spec) <= _scanned(part, plan)
+
+
+def _scanned(part: Rule, plan: Plan) -> Counter[Predicate]:
+    found: Counter[Predicate] = Counter()
+    for scan in of_kind(part.nodes, Scan):
+        inner = plan.derived.get(scan.predicate, ()) if is_part(scan.predicate) else ()
+        found += sum((_scanned(rule, plan) for rule in inner), Counter()) if inner else Counter([scan.predicate])
+    return found
+
+
+def _leaves(spec: Spec) -> Counter[Predicate]:
+    if isinstance(spec, InputSpec | SetSpec):
+        return Counter([(spec.type, spec.arity)])
+    return sum((_leaves(rows.source) for rows in spec.inputs), Counter())
+
+
+def _attributes(plan: Plan, type: Predicate, places: tuple[int, ...]) -> tuple[str, ...]:
+    """The names of arguments; those of a part of a rule are its variables."""
+    if is_part(type):
+        return tuple(show(plan.derived[type][0].args[at]) for at in places)
     declared = plan.declared.get(type[0])
-    return declared[at].name if declared is not None and at < len(declared) else f"argument {at + 1}"
+    return tuple(
+        declared[at].name if declared is not None and at < len(declared) else f"argument {at + 1}" for at in places
+    )
+
+
+def _name(type: Predicate) -> str:
+    """`part 1 of delivered` for what is cut out of a rule."""
+    if not is_part(type):
+        return type[0]
+    rule, _, number = type[0].removeprefix(PART).rpartition(" ")
+    return f"part {number} of {rule}"
+
+
+def _key(attributes: tuple[str, ...]) -> str:
+    names = tuple(dict.fromkeys(attributes))
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
@@ -52,9 +110,13 @@ def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
         stage = item.stage
         match stage.how:
             case "key":
-                yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{a}' for t, a in item.keys.items())}"
+                yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{_key(a)}' for t, a in item.keys.items())}"
             case "slices":
-                yield f"  stage {stage.number}   by slices of time that overlap by {show_duration(stage.longest or 0)}; a stream has one bucket"
+                overlap = show_duration(stage.longest or 0)
+                yield f"  stage {stage.number}   by slices of time that overlap by {overlap}; a stream has one bucket"
+                if stage.longest:
+                    longest = show_duration(SLICES * stage.longest)
+                    yield f"            two slices for each partition, each {overlap} to {longest} long"
             case "one":
                 yield f"  stage {stage.number}   in one bucket"
         yield f"            rules {', '.join(rule.label for rule in stage.rules)}"
@@ -66,6 +128,8 @@ def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
             yield f"            then merged, since several buckets may make the same: {', '.join(item.merges)}"
         if stage.why:
             yield f"            warning: no key, for {stage.why}"
+            if stage.advice:
+                yield f"            hint: {stage.advice}"
         if item.horizon is None:
             yield "            warning: a stream remembers all of it; say `--retention`, or give the rule a window"
 
@@ -77,12 +141,13 @@ def stages_json(plan: Plan, operators: OperatorPlan) -> list[dict[str, Any]]:
             "how": item.stage.how,
             "rules": [rule.label for rule in item.stage.rules],
             "operators": item.operators,
-            "key": dict(item.keys),
+            "key": {type: list(attributes) for type, attributes in item.keys.items()},
             "overlap_us": item.stage.longest,
             "filters": dict(item.filters),
             "horizon_us": item.horizon,
             "merged": list(item.merges),
             "no_key_because": item.stage.why or None,
+            "advice": item.stage.advice or None,
         }
         for item in hosted(plan, operators)
     ]

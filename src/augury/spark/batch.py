@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial, reduce
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
-from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, one_stage, sliced, stages
+from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
 from augury.core.standing import Counts
 from augury.spark import host
+from augury.spark.packages import bucket_keys
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
-
-SLICES = 16  # a slice is so many times as long as its answers can be
 
 
 class Detections(Outputs):
@@ -60,8 +60,7 @@ class Detections(Outputs):
     def all_rows(self, outputs: tuple[str, ...]) -> DataFrame:
         """The answers of some types, in the layout."""
         pipeline = self.pipeline
-        plan, longest = pipeline.plan_for(outputs), pipeline.longest
-        staged = one_stage(plan, longest) if self.partitions == 1 else stages(plan, longest)
+        staged = pipeline.staged(outputs, alone=self.partitions == 1)
         result: DataFrame | None = None
         for stage in staged.stages:
             result = self._run(staged, stage, result)
@@ -116,21 +115,24 @@ class Detections(Outputs):
         length = stage.longest if stage.how == "slices" else None
         if stage.how == "key" and pipeline.execution.skew:
             length = can_slice(staged, stage, pipeline.longest)
-        size = None if length is None else SLICES * max(1, pipeline.clock.length(length))
         work = pipeline.work(staged, stage, "final")
         if asks_the_clock(stage):
             frame = frame.crossJoin(F.broadcast(self._now))
-        if size is not None:
-            assert length is not None
-            frame = self._sliced(frame, size, pipeline.clock.length(length))
-            work = replace(work, plan=sliced(work.plan), slice=size)
-        if stage.how == "one":
-            frame = frame.repartition(1)
-        else:
-            keys = ([pipeline.key(stage, frame.columns)] if stage.how == "key" else []) + (
-                [F.col("slice")] if size is not None else []
-            )
-            frame = frame.repartition(self.partitions, *keys)
+        if length is not None:
+            frame = self._sliced(frame, pipeline.clock.length(length))
+            work = replace(work, plan=sliced(work.plan), slice=1)
+        match stage.how:
+            case "one":
+                frame = frame.repartition(1)
+            case "slices":  # each partition has as many slices as the others, one or two of them next to each other
+                keys = F.array(*(F.lit(key) for key in bucket_keys(self.partitions)))
+                number = F.pmod("slice", F.lit(self.partitions)).cast("int") + F.lit(1)
+                frame = frame.repartition(self.partitions, F.element_at(keys, number))
+            case "key":
+                slices = [] if length is None else [F.col("slice")]
+                frame = frame.repartition(self.partitions, pipeline.key(stage, frame.columns), *slices)
+            case _:
+                assert_never(stage.how)
         return frame.sortWithinPartitions("end").mapInArrow(partial(host.run, work), pipeline.schema())
 
     def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
@@ -168,10 +170,25 @@ class Detections(Outputs):
         result = [pipeline.checked(s) for s in pipeline.sources if s.has(pipeline.names.op)]
         return reduce(DataFrame.unionByName, result).where(F.col("revoke")).select("id").distinct()
 
-    def _sliced(self, frame: DataFrame, size: int, length: int) -> DataFrame:
-        """Every event in all slices to whose answers it may belong."""
+    def _sliced(self, frame: DataFrame, longest: int) -> DataFrame:
+        """Every event in all slices to whose answers it may belong; `slice_length` says how long they are."""
         start = F.col("start") if "start" in frame.columns else F.col("end")
-        first, last = (_slice_of(time, size) for time in (F.col("end"), start + F.lit(length)))
+        sources = [source for source in self.pipeline.sources if source.tells_time]
+        spans = [source.span for source in sources]
+        if None in spans:
+            ends = reduce(DataFrame.unionByName, [self.pipeline.raw(source).select("end") for source in sources])
+            span = F.coalesce(F.max("end") - F.min("end"), F.lit(0))
+            parts = F.lit(2 * self.partitions)
+            length = F.least(F.lit(SLICES * longest), (span - F.pmod(span, parts)) / parts + F.lit(1))
+            length = F.greatest(F.lit(1), F.lit(longest), length.cast("bigint"))
+            frame = frame.crossJoin(F.broadcast(ends.agg(length.alias("slice_length"))))
+        else:
+            known = [span for span in spans if span is not None]
+            whole = max(last for _, last in known) - min(first for first, _ in known)
+            frame = frame.withColumn(
+                "slice_length", F.lit(slice_length(longest, whole, self.partitions)).cast("bigint")
+            )
+        first, last = (_slice_of(time, F.col("slice_length")) for time in (F.col("end"), start + F.lit(longest)))
         return frame.withColumn("slice", F.explode(F.sequence(first, F.greatest(first, last))))
 
 
@@ -180,6 +197,6 @@ def _ends_ahead(rule: Rule) -> bool:
     return bool(rule.covers) or any(isinstance(node, Instant | Every | SessionWindow) for node in walk(rule.body))
 
 
-def _slice_of(time: Column, size: int) -> Column:
+def _slice_of(time: Column, length: Column) -> Column:
     """The number of the slice that holds a time, exactly."""
-    return ((time - F.pmod(time, F.lit(size))) / F.lit(size)).cast("bigint")
+    return ((time - F.pmod(time, length)) / length).cast("bigint")

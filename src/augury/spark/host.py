@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import Plan, Predicate
 from augury.compiled import Compiled
 from augury.core.bounds import TIME_LIMIT
@@ -39,7 +40,7 @@ Notice = tuple[int, int | None, str | None, str]  # its code, how often, which r
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker needs to know of a stage. `slice` is the length of a slice of time, in time points."""
+    """What a worker needs to know of a stage. `slice` is the length of a slice of time, in time points: rows say it."""
 
     plan: Plan
     clock: Clock
@@ -125,6 +126,9 @@ def run(work: Work, records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         if "now" in table.column_names:
             now = table.column("now")[0].as_py()
             table = table.drop_columns(["now"])
+        if work.slice is not None:
+            work = replace(work, slice=table.column("slice_length")[0].as_py())
+            table = table.drop_columns(["slice_length"])
         if work.forward:
             passed, table = divided(table, work)
             yield from passed.select(work.schema.names).to_batches()
@@ -141,7 +145,7 @@ def run(work: Work, records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield from answers(work, session, session.push_batches({}, FAR if now is None else now))
         if now is not None:
             yield from answers(work, session, session.finish())
-        yield from work.notices([(ERROR, n, rule, why) for (rule, why), n in session.errors.items()])
+        yield from work.notices([(ERROR, n, rule_of_part(rule), why) for (rule, why), n in session.errors.items()])
 
 
 def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:

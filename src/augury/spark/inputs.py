@@ -95,7 +95,8 @@ class EventFrame:
     """A DataFrame of events: of one type, or, `mixed`, of several, whose names are in a column.
 
     `refused` says why rows of some types are no events. `unknown` counts the events of types that the program does not know,
-    where that is known, and `types` are those there. `facts_of` is the predicate whose facts its rows assert or retract,
+    where that is known, and `types` are those there. `span` has the least and the greatest end of an event, where they are
+    known. `facts_of` is the predicate whose facts its rows assert or retract,
     where they do.
     """
 
@@ -109,6 +110,7 @@ class EventFrame:
     unknown: Mapping[str, int] = field(default_factory=dict)
     types: frozenset[str] | None = None
     facts_of: str = ""
+    span: tuple[int, int] | None = None
 
     @property
     def tells_time(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.cuts import is_part
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
     AnyOf,
@@ -112,7 +113,8 @@ def kinds_of_all(
 ) -> dict[Predicate, tuple[str, ...]]:
     """The kinds of all types: of inputs as given, of derived ones by what their rules put into their heads.
 
-    Where a rule gives integers and floats in one place, `exact` keeps each as it is, as JSON; else they are all doubles.
+    Where a rule gives integers and floats in one place, `exact` keeps each as it is, as JSON, as the events of parts of
+    rules always do; else they are all doubles.
     """
     result: dict[Predicate, list[str | None]] = {t: [None] * t[1] for t in plan.event_types}
     for type, kinds in inputs.items():
@@ -127,9 +129,9 @@ def kinds_of_all(
                 new = common_kind(mine[i], scope.kind(arg))
                 if new != mine[i]:
                     mine[i], changed = new, True
-    loose = "json" if exact else "number"
+    mixed = {type for type in plan.derived if exact or is_part(type)}
     return {
-        type: tuple((loose if kind == "number" and type in plan.derived else kind) or "json" for kind in kinds)
+        type: tuple(("json" if kind == "number" and type in mixed else kind) or "json" for kind in kinds)
         for type, kinds in result.items()
     }
 

@@ -216,6 +216,8 @@ class Summary:
     ids: bool = False
     ops: bool = False
     broken: bool = False
+    first: int | None = None  # the least end of an event
+    last: int | None = None
 
     @property
     def types(self) -> list[Predicate]:
@@ -237,6 +239,8 @@ class Summary:
         self.ids |= other.ids
         self.ops |= other.ops
         self.broken |= other.broken
+        self.first = min((end for end in (self.first, other.first) if end is not None), default=None)
+        self.last = max((end for end in (self.last, other.last) if end is not None), default=None)
 
 
 def summary_of(reader: LineReader, chunk: LineChunk, before: Summary) -> Summary:
@@ -251,6 +255,8 @@ def summary_of(reader: LineReader, chunk: LineChunk, before: Summary) -> Summary
         all(batch.start is batch.end or (batch.start == batch.end).all() for batch in batches.values()),
         any(batch.ids is not None for batch in batches.values()),
         bool(history.revoked),
+        first=min((int(batch.end.min()) for batch in batches.values() if len(batch)), default=None),
+        last=max((int(batch.end.max()) for batch in batches.values() if len(batch)), default=None),
     )
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from augury.algebra.cuts import cut_rules
 from augury.algebra.place import reading
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.stages import Stage, Stages, needed
+from augury.algebra.stages import Stage, Stages, needed, one_stage, stages
 from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock
 from augury.core.errors import RunError
@@ -117,7 +118,9 @@ class Pipeline:
         plan, streams = with_streams(known.plan, known.streams) if known.streams else (known.plan, [])
         self.sources = [*self.sources, *streams]
         self.program = program = replace(program, plan=plan)
-        self.layout = layout_of(program.plan, self.sources, self.clock, self.execution.exact)
+        varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
+        self.cut = cut_rules(program.plan, self.clock, varying, self.settings.retention)
+        self.layout = layout_of(self.cut, self.sources, self.clock, self.execution.exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
@@ -125,7 +128,6 @@ class Pipeline:
         self.longest = 0 if self.points and asked is None else asked
         self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
-        varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
         self.setting = Setting(self.clock, varying=varying, retention=self.retention)
         # What is wrong with the columns of a source is said now, not when the answers are asked for.
         self._checked = {id(source): source.events(self.reading) for source in self.sources}
@@ -150,8 +152,11 @@ class Pipeline:
             forward=self.forwarded(spread, stage),
         )
 
-    def plan_for(self, outputs: Iterable[str]) -> Plan:
-        return needed(self.plan, outputs)
+    def staged(self, outputs: Iterable[str], *, alone: bool = False, live: bool = False, slices: bool = True) -> Stages:
+        """The stages that some outputs need; `alone` is all in one bucket, whose rules need not be cut."""
+        if alone:
+            return one_stage(needed(self.plan, outputs), self.longest)
+        return stages(needed(self.cut, outputs), self.longest, slices=slices and not live, everywhere=live)
 
     # Events in
 
@@ -256,8 +261,14 @@ class Pipeline:
 
     def key(self, stage: Stage, columns: Iterable[str] = ()) -> Column:
         """The hash of the key of each event of a stage; what is just passed on goes anywhere."""
+        columns_of_key = max(map(len, stage.reads.values()), default=0)
+        hashes = [self._key_column(stage, number, columns) for number in range(columns_of_key)]
+        return hashes[0] if len(hashes) == 1 else F.xxhash64(*hashes)
+
+    def _key_column(self, stage: Stage, number: int, columns: Iterable[str]) -> Column:
+        """The hash of one column of the key."""
         layout = self.layout
-        keyed = [(type, at) for type, at in stage.reads.items() if at is not None]
+        keyed = [(type, at[number]) for type, at in stage.reads.items() if at]
         places = {type: (layout.slots[type][at], layout.kinds[type][at]) for type, at in keyed}
         kinds = {kind for _, kind in places.values()}
         if len(set(places.values())) == 1 and len(places) == len(stage.reads):

@@ -20,9 +20,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import Stage, Stages, one_stage, stages
+from augury.algebra.stages import Stage, Stages
 from augury.compiled import Compiled
 from augury.core.errors import RunError
 from augury.core.model import Event
@@ -140,8 +141,7 @@ class DetectionStream(Outputs):
     def all_rows(self, outputs: tuple[str, ...]) -> DataFrame:
         """The changes of some types in the layout, and all that is reported beside them."""
         pipeline = self.pipeline
-        plan, longest = pipeline.plan_for(outputs), pipeline.longest
-        staged = one_stage(plan, longest) if self.buckets == 1 else stages(plan, longest, slices=False, everywhere=True)
+        staged = pipeline.staged(outputs, alone=self.buckets == 1, live=True)
         result: DataFrame | None = None
         read: set[Predicate] = set()
         for stage in staged.stages:
@@ -182,7 +182,7 @@ class DetectionStream(Outputs):
         """Events that several buckets may make: each is there while one of them has it."""
         outputs, derived_inputs = tuple(sorted({t[0] for t in types})), {t: staged.lengths.get(t) for t in types}
         plan = replace(staged.plan, rules=(), outputs=outputs, declared={}, given=derived_inputs)
-        stage = Stage(len(staged.stages) + 1, (), "key", dict.fromkeys(types), ())
+        stage = Stage(len(staged.stages) + 1, (), "key", dict.fromkeys(types, ()), ())
         codes = self.pipeline.layout.codes
         others = {codes[t] for t in staged.plan.derived if t not in types} | {host.ERROR}
         work = replace(self.pipeline.work(staged, staged.stages[-1], self.emit), plan=plan, forward=frozenset(others))
@@ -383,7 +383,7 @@ class Processor(StatefulProcessor):
         for (rule, message), count in session.errors.items():
             new = count - cached.errors.get((rule, message), 0)
             if new:
-                rows.append((host.ERROR, new, rule, message))
+                rows.append((host.ERROR, new, rule_of_part(rule), message))
         know(cached)
         yield from self.work.notices(rows)
 

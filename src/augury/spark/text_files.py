@@ -152,7 +152,8 @@ class TextFiles:
             kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in types_of_plan}
             rows = EventColumns(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
             types = frozenset(name for name, _ in summary.types)
-            event_frames.append(replace(_source(rows, lines), unknown=summary.unknown, types=types))
+            span = None if summary.first is None or summary.last is None else (summary.first, summary.last)
+            event_frames.append(replace(_source(rows, lines), unknown=summary.unknown, types=types, span=span))
         return event_frames
 
     def _kinds(self, type: Predicate, reader: LineReader, kinds_by_column: Sequence[Sequence[str]]) -> Iterator[str]:

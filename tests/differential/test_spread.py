@@ -1,0 +1,106 @@
+"""How the rows of rules spread over tasks, counted: no rule with a key, a window or a combinable aggregate runs in one.
+
+No Spark here: `tests.support.spark_local` routes rows as the Spark executors do. Answers are compared with a session's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the Spark executor is an extra")
+
+import augury
+from augury.core.model import Event, HistoryItem
+from tests.support.spark_local import HEARTBEAT, Local
+
+BUCKETS = 8
+How = Literal["batch", "stream"]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A program, and where no task may have more than half of the rows that go into its stages."""
+
+    text: str
+    batch: bool = True
+    stream: bool = True
+    language: str = "rules"
+
+
+RULES = {
+    "a sequence with one key": Spread("s(X) <- (a(X, _) SEQ b(X, _)).50."),
+    "a key that changes inside a rule": Spread("s(X, Z) <- ((a(X, Y) SEQ b(Y, Z)).20 SEQ c(Z, _)).50."),
+    "a key that changes twice": Spread("s(X, W) <- (((a(X, Y) SEQ b(Y, Z)) SEQ c(Z, W)) SEQ d(W, _)).300."),
+    "a key that changes between labels": Spread(
+        "s(X, Z) <- o: a(X, Y), p: b(Y, Z), q: c(Z, _), o before p, p before q, {o, p} within 20s, {o, q} within 50s."
+    ),
+    "the same as two rules": Spread(
+        "output s. p(X, Z) <- (a(X, Y) SEQ b(Y, Z)).20. s(X, Z) <- (p(X, Z) SEQ c(Z, _)).50."
+    ),
+    "a join on a distance": Spread("s(X, Y) <- (a(X, V) SEQ b(Y, W)).10 WHERE abs(V - W) < 3.", stream=False),
+    "a count per hour": Spread("s(count()) <- w: every(10s), while w: collect a(_, _).", stream=False),
+    "a moving sum": Spread(
+        "s(X, sum(V)) <- o: a(X, _), w: extend_backward(o, 10s), while w: collect b(_, V).", stream=False
+    ),
+    "a transitive closure": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, Y) SEQ a(Y, Z)).30.", False, False),
+    "a recursion with a key": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, _) SEQ b(X, Z)).9."),
+    "a policy with a key": Spread("s(X) <- (a(X, _) SEQ[recent per (X)] b(X, _)).50."),
+    "a policy without a key": Spread("s(X, Y) <- (a(X, _) SEQ[recent] b(Y, _)).50.", False, False),
+    "a run with a key": Spread("s(X, count(V)) <- (a(X, V){2,3}).90 WHERE V > prev(V) PER (X)."),
+    "a run without a key": Spread("s(count(V)) <- (a(_, V){2,3}).9 WHERE V > prev(V) PER ().", stream=False),
+    "a window by the clock for each key": Spread("s(X, count()) <- w: every(10s), while w: collect a(X, _)."),
+    "the top ten of a window": Spread(
+        "s(X, C, R) <- w: every(20s), while w: collect a(X, _), C = count() TOP 3 BY C AS R.", stream=False
+    ),
+    "changing facts": Spread("fact on(X) <- a(X, _). fact not on(X) <- b(X, _). s(X, V) <- c(X, V) WHERE on(X)."),
+    "the latest facts": Spread("fact latest rate(X, V) PER (X) <- a(X, V). s(X, V, W) <- c(X, W) WHERE rate(X, V)."),
+    "static rules over changing facts": Spread(
+        "fact on(X) <- a(X, _). lit(X, N) :- on(X), room(X, N). room(1, 7). room(2, 8). room(3, 9). "
+        "s(X, N) <- c(X, _) WHERE lit(X, N)."
+    ),
+    "an absence with a key": Spread("s(X) <- o: a(X, _), w: extend(o, 10s), while w: not b(X, _)."),
+    "an absence without a key": Spread("s(X) <- o: a(X, _), w: extend(o, 3s), while w: not b(_, _).", stream=False),
+    "the first of equal ones": Spread("s(X) <- o: a(X, _), w: extend_backward(o, 10s), while w: not b(X, _)."),
+    "counts by two keys": Spread(
+        "s(X, count()) <- w: every(10s), while w: collect a(X, _). t(V, count()) <- w: every(10s), while w: collect a(_, V)."
+    ),
+    "the last n of a key": Spread("s(X, sum(V)) <- a(X, _), last 3: collect b(X, V)."),
+    "unrelated events within a minute": Spread("s(X, Y, Z) <- (a(X, _) SEQ b(Y, _) SEQ c(Z, _)).6.", stream=False),
+    "two variables": Spread("s(X, V) <- (a(X, V) SEQ b(X, V)).50."),
+}  # fmt: skip
+
+
+def history(name: str) -> list[HistoryItem]:
+    chance, keys = random.Random(name), 4 if "facts" in name else 40
+    types = sorted({type for type, arity in augury.compile(RULES[name].text).plan.event_types if type in "abcd"})
+    return [Event(chance.choice(types), (chance.randrange(keys), chance.randrange(keys)), time) for time in range(400)]
+
+
+def shares(name: str, how: How) -> tuple[dict[int, Counter[int]], set[object]]:
+    """How many rows each task takes in, and the answers."""
+    program, items = augury.compile(RULES[name].text), history(name)
+    if how == "batch":
+        local = Local(program, items, longest=True, seed=name, typed=True)
+        found, _ = local.batch(BUCKETS)
+        return local.rows_by_task, {e.content for e in found}
+    last = Event(HEARTBEAT, (), 10**3)
+    local = Local(program, [*items, last], longest=True, seed=name, typed=True)
+    batches = [*(local.history[i : i + 50] for i in range(0, len(items), 50)), local.history[-1:]]
+    told = local.stream(batches, 10, BUCKETS, "final")
+    return local.rows_by_task, {content for content, e in told.standing().items() if e.end < 400}
+
+
+@pytest.mark.parametrize("how", ["batch", "stream"])
+@pytest.mark.parametrize("name", RULES)
+def test_rows_spread_over_tasks(name: str, how: How) -> None:
+    rule, until = RULES[name], 399 if how == "batch" else 500
+    expected = {e.content for e in augury.run(augury.compile(rule.text), history(name), until=until) if e.end < 400}
+    tasks, found = shares(name, how)
+    assert expected and found == expected
+    widest = max(max(rows.values()) / sum(rows.values()) for rows in tasks.values())
+    assert (widest < 0.55) == (rule.batch if how == "batch" else rule.stream)
