@@ -13,8 +13,8 @@ def index(temperature: float, humidity: float) -> float:
     return temperature + humidity / 10
 
 
-@augury.function(name="Index")
-def index_in_capitals(temperature: float, humidity: float) -> float:
+@augury.function
+def Index(temperature: float, humidity: float) -> float:
     """The same, as the paper writes its name."""
     return temperature + humidity / 10
 
@@ -30,4 +30,4 @@ def row(values: list[Any]) -> str:
     return " ".join(str(value) for value in values)
 
 
-FUNCTIONS = (index, index_in_capitals, middle, row)
+FUNCTIONS = (index, Index, middle, row)

@@ -173,7 +173,9 @@ class Choose(Chooser):
 
     def per(self, row: int, earlier: int, at: int) -> OrderKey:
         """The values of `per (…)` in a row; `at` is the pair it was made of, and `earlier` the side of its earlier part."""
-        return self.values(self.join.inputs[earlier], int(self.join.out.table.data[LEFT + earlier, at]), self.policy.per)
+        return self.values(
+            self.join.inputs[earlier], int(self.join.out.table.data[LEFT + earlier, at]), self.policy.per
+        )
 
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.join.inputs[side].table

@@ -36,11 +36,11 @@ def counts_to_an_end(
     new values, `rules` all that derive its types. Each read has to pass the counter on, as it is or one or more further.
     A round that makes values has to count, under a condition with the constant that ends it.
     """
-    reads, computing, rules = list(reads), {rule.label for rule in computing}, list(rules)
+    reads, makers, rules = list(reads), {rule.label for rule in computing}, list(rules)
     if prod(max(arity, 1) for _, arity in group) > _MOST_CHOICES:
         return False
     choices = (dict(zip(group, places, strict=True)) for places in product(*(range(arity) for _, arity in group)))
-    return any(_counts(counter, reads, computing, rules, up) for counter in choices for up in (True, False))
+    return any(_counts(counter, reads, makers, rules, up) for counter in choices for up in (True, False))
 
 
 def _counts(
