@@ -51,7 +51,7 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
     tags: tuple[str, ...] = ()
-    place: int = 0  # which case of its file it is, from 0
+    position: int = 0  # which case of its file it is, from 0
     _programs: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -245,7 +245,7 @@ class Case:
             mismatches.append(differ)
         none = self.settings.get("expect_none", [])
         asked = [] if isinstance(none, bool) else [read_asked(atom, clock, prefixes) for atom in none]
-        refused = [e for e in events if none is True or any(one.is_met(e) for one in asked)]
+        refused = [e for e in events if none is True or any(question.is_met(e) for question in asked)]
         if refused:
             lines = tuple(show_event(event, clock) for event in refused)
             mismatches.append(Mismatch("answers that may not be", (), lines, (), tuple(refused)))

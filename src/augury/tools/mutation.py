@@ -55,14 +55,14 @@ def mutate(cases: Iterable[Case], progress: Callable[[str], None] = lambda text:
 
 
 def _mutants(program: Program) -> Iterator[tuple[Variant, Program | None]]:
-    for place, module in enumerate(program.modules):
+    for position, module in enumerate(program.modules):
         for number, statement in enumerate(module.statements):
             if not isinstance(statement, s.RuleStatement | s.StaticRule):
                 continue
             for variant in broken(statement, program.plan):
                 statements = (*module.statements[:number], variant.statement, *module.statements[number + 1 :])
                 changed = replace(module, statements=statements)
-                modules = [*program.modules[:place], changed, *program.modules[place + 1 :]]
+                modules = [*program.modules[:position], changed, *program.modules[position + 1 :]]
                 try:
                     yield variant, program.with_modules(modules)
                 except ProgramError:

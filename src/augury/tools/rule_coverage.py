@@ -64,8 +64,10 @@ class Coverage:
     skipped: int = 0  # cases whose program is wrong, as they expect
 
     def part(self, kind: str, rule: str, span: Span) -> Part:
-        place = (span.source, span.start, span.end)
-        return self.parts.setdefault(place if kind != "rule" else (span.source, span.start, -1), Part(kind, rule, span))
+        position = (span.source, span.start, span.end)
+        return self.parts.setdefault(
+            position if kind != "rule" else (span.source, span.start, -1), Part(kind, rule, span)
+        )
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """How many goals are reached, and how many there are: by kind of part, with retractions on their own."""
@@ -178,8 +180,8 @@ class CoverageRun:
             whole = self.coverage.part("rule", rule.label or "", rule.span)
             whole.held |= bool(base)
             whole.retracted |= any(True for step in outcome.steps for _ in _retracted(step, type))
-            place = (rule.span.source, rule.span.start, -1)
-            self.coverage.hits[place] = self.coverage.hits.get(place, 0) + bool(base)
+            position = (rule.span.source, rule.span.start, -1)
+            self.coverage.hits[position] = self.coverage.hits.get(position, 0) + bool(base)
             for variant, variant_type in variants:
                 self._note(rule, variant, base, standing.get(variant_type, set()), outcome, type, variant_type)
 

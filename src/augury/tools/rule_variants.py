@@ -46,10 +46,10 @@ def weakened(rule: s.RuleStatement | s.StaticRule, plan: Plan) -> Iterator[Varia
     A rule that needs the part, as where it binds a variable, does not compile without it.
     """
     static = {name for name, _ in static_calls(plan)} - {name for name, _ in plan.event_types}
-    for place, literal in enumerate(rule.body):
+    for position, literal in enumerate(rule.body):
         kind = _condition_kind(literal, static, isinstance(rule, s.StaticRule))
         if kind is not None and len(rule.body) > 1:
-            without = (*rule.body[:place], *rule.body[place + 1 :])
+            without = (*rule.body[:position], *rule.body[position + 1 :])
             yield Variant(kind, literal.span, f"without {literal.span.quoted}", replace(rule, body=without))
     yield from _changed(rule, _dropped)
     if isinstance(rule, s.RuleStatement) and rule.top is not None:
@@ -94,9 +94,9 @@ _Change: TypeAlias = Callable[[s.Node, bool], Iterator[_Edit]]
 
 def _changed(rule: s.RuleStatement | s.StaticRule, change: _Change) -> Iterator[Variant]:
     """All variants of a rule in which one node of the body, or of the head, is changed."""
-    for place, literal in enumerate(rule.body):
+    for position, literal in enumerate(rule.body):
         for kind, span, text, new in _variants(literal, change, isinstance(rule, s.StaticRule)):
-            body = (*rule.body[:place], new, *rule.body[place + 1 :])
+            body = (*rule.body[:position], new, *rule.body[position + 1 :])
             yield Variant(kind, span, text, replace(rule, body=body))
     for kind, span, text, new in _variants(rule.head, change, False):
         yield Variant(kind, span, text, replace(rule, head=new))
@@ -149,8 +149,8 @@ def _dropped(node: s.Node, condition: bool) -> Iterator[_Edit]:
             if not isinstance(node.left, s.Binary) or node.left.op != op:  # of a longer chain its own step drops each
                 yield _without(kind, node.left, node.right)
         case s.Group() if condition:
-            for place, item in enumerate(node.items):
-                rest = (*node.items[:place], *node.items[place + 1 :])
+            for position, item in enumerate(node.items):
+                rest = (*node.items[:position], *node.items[position + 1 :])
                 yield _without("condition", item, rest[0] if len(rest) == 1 else replace(node, items=rest))
 
 
@@ -163,9 +163,9 @@ def _exchanged(node: s.Node, condition: bool) -> Iterator[_Edit]:
     span = _span(node)
     match node:
         case s.Chain():
-            for place, op in enumerate(node.ops):
+            for position, op in enumerate(node.ops):
                 for other in _COMPARED[op]:
-                    ops = (*node.ops[:place], other, *node.ops[place + 1 :])
+                    ops = (*node.ops[:position], other, *node.ops[position + 1 :])
                     yield "comparison", span, f"`{op}` → `{other}`", replace(node, ops=ops)
         case s.Among():
             yield "comparison", span, "`in` ↔ `not in`", replace(node, negated=not node.negated)

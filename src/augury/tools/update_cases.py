@@ -20,15 +20,15 @@ _PIECES = re.compile(
 def updated(text: str, results: Iterable[CaseResult]) -> str:
     """The text of a spec file with the actual answers of its cases in place of the expected ones."""
     for result in results:
-        outcome, place = result.outcome, result.case.place
+        outcome, position = result.outcome, result.case.position
         if outcome is None or outcome.passed or "expect_error" in result.case.settings:
             continue
         for key, lines in (("expected", outcome.answer), ("changes", outcome.changes)):
             if result.case.expected is not None if key == "expected" else key in result.case.settings:
-                text = _replaced(text, place, key, _array(lines))
+                text = _replaced(text, position, key, _array(lines))
         for step, lines in enumerate(outcome.emitted):
             if "emits" in result.case.settings["steps"][step]:
-                text = _with_step(text, place, step, _array(lines, one_line=True))
+                text = _with_step(text, position, step, _array(lines, one_line=True))
     tomllib.loads(text)  # a mistake of ours must not reach the file
     return text
 
@@ -49,14 +49,14 @@ def _text(line: str) -> str:
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
 
 
-def _case(text: str, place: int) -> tuple[int, int]:
+def _case(text: str, position: int) -> tuple[int, int]:
     """Where a case begins and ends in the text of its file."""
     starts = [
         m.start()
         for m in _PIECES.finditer(text)
         if m.lastgroup == "header" and "[[case]]" in m.group().replace(" ", "")
     ]
-    return starts[place], starts[place + 1] if place + 1 < len(starts) else len(text)
+    return starts[position], starts[position + 1] if position + 1 < len(starts) else len(text)
 
 
 def _value(text: str, start: int) -> int:
@@ -78,9 +78,9 @@ def _value(text: str, start: int) -> int:
     raise RunError("the file of the case has changed while it was run")
 
 
-def _replaced(text: str, place: int, key: str, value: str) -> str:
+def _replaced(text: str, position: int, key: str, value: str) -> str:
     """The text with another value of a key of a case; it is added where it stands above the cases."""
-    start, end = _case(text, place)
+    start, end = _case(text, position)
     for piece in _PIECES.finditer(text, start, end):
         if piece.lastgroup == "key" and piece.group().split("=")[0].strip() == key:
             return text[: piece.end()] + value + text[_value(text, piece.end()) :]
@@ -88,9 +88,9 @@ def _replaced(text: str, place: int, key: str, value: str) -> str:
     return f"{text[:start]}{head}\n{key} = {value}\n{text[start + len(head) :].removeprefix(chr(10))}"
 
 
-def _with_step(text: str, place: int, number: int, value: str) -> str:
+def _with_step(text: str, position: int, number: int, value: str) -> str:
     """The text with another `emits` of a step: an inline table, or a table [[case.steps]] of its own."""
-    start, end = _case(text, place)
+    start, end = _case(text, position)
     seen = -1
     for match in re.finditer(r"\bemits\s*=\s*", text[start:end]):
         seen += 1

@@ -436,8 +436,8 @@ def with_child_changed(node: Node, change: Callable[[Node], Iterable[Node]]) -> 
     for name in _INNER[type(node)]:
         inside = getattr(node, name)
         if isinstance(inside, tuple):
-            for place, part in enumerate(inside):
-                yield from (_with(node, name, (*inside[:place], new, *inside[place + 1 :])) for new in change(part))
+            for index, part in enumerate(inside):
+                yield from (_with(node, name, (*inside[:index], new, *inside[index + 1 :])) for new in change(part))
         elif inside is not None:
             yield from (_with(node, name, new) for new in change(inside))
 
