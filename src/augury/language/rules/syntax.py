@@ -519,10 +519,19 @@ def run_operands(node: Node) -> list[Node]:
     return [operators[0].left, *(operator.right for operator in operators)] if operators else [node]
 
 
+def has_label(operand: Node) -> bool:
+    """Whether a part has a label: `(u: b(I))`, `(u: b(I) WHERE c)`."""
+    while isinstance(operand, Where):
+        operand = operand.pattern
+    return isinstance(operand, Labelled)
+
+
 def is_run(node: Node) -> bool:
-    """Whether a pattern is a run: a chain of NEXT, THEN and SEQ that has a NEXT, a THEN or a quantifier."""
+    """Whether a pattern is a run: a chain of NEXT, THEN and SEQ that has a NEXT, a THEN, a quantifier or a label."""
     operands = run_operands(node)
     if any(isinstance(operand, Quantified) for operand in operands):
+        return True
+    if len(operands) > 1 and any(map(has_label, operands)):
         return True
     while isinstance(node, Binary) and node.op in RUN_OPS:
         if node.op != "SEQ":
