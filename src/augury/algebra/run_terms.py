@@ -97,6 +97,23 @@ def with_counts_in_quantifiers(run: Run) -> Run:
     return replace(run, parts=tuple(parts))
 
 
+def without_idle_iterations(run: Run) -> Run:
+    """The same run without iterations that change no answer: after SEQ, one match with fewer of them stands for all.
+
+    `a SEQ b+ SEQ c`    →    `a SEQ b{1} SEQ c`
+    """
+    asked = {result.part for result in run.results}
+    parts = list(run.parts)
+    for number, part in enumerate(parts):
+        links = (part.link if number else part.between, *(p.link for p in parts[number + 1 : number + 2]))
+        first = all(p.optional for p in parts[:number])
+        last = all(p.optional for p in parts[number + 1 :])
+        free = part.label is None and number not in asked and not any(map(asked_of, part.where))
+        if run.which == "ALL" and part.repeats and free and not (first and last) and {*links, part.between} == {"SEQ"}:
+            parts[number] = replace(part, most=max(part.least, 1), iterates=True)
+    return replace(run, parts=tuple(parts))
+
+
 def _count_bounds(condition: Condition, names: set[str]) -> tuple[int, int | None] | None:
     """The least and the greatest number that a comparison of a count with a constant allows."""
     if not isinstance(condition, Compare) or condition.op not in FLIPPED:

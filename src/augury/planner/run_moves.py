@@ -81,7 +81,7 @@ class Moves:
         parts = self.run.parts
         for i, source in enumerate(parts):
             for j in range(i, len(parts)):
-                if (j == i and not source.repeats) or not all(part.optional for part in parts[i + 1 : j]):
+                if (j == i and source.most == 1) or not all(part.optional for part in parts[i + 1 : j]):
                     continue
                 target = parts[j]
                 asked = [q for c in self.where(j) if (q := self.question(c, j != i)).of_first or j == i]

@@ -351,7 +351,11 @@ class Latest:
         """Of the rows before `limit`, or of more of them."""
         if self.seen < limit:
             data, lo = self.table.data, self.seen
-            new = data.item(self.field, lo) if limit - lo == 1 else int(data[self.field, lo:limit].max())
+            if limit - lo == 1:
+                new = data.item(self.field, lo)
+            else:  # of few values Python finds the greatest sooner than NumPy
+                values = data[self.field, lo:limit]
+                new = max(values.tolist()) if limit - lo < 16 else int(values.max())
             self.found = max(self.found, new)
             self.seen = limit
         return self.found
