@@ -312,7 +312,7 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
         match node:
             case n.Scan():
                 shared.append(a.name for a in node.args if isinstance(a, Var))
-            case n.Join() if node.policy.per:
+            case n.Join() if node.policy.before_join:
                 shared.append(node.policy.per)  # the policy chooses for each of its values, whatever else is shared
             case n.Run():
                 shared.append(node.key)  # which event follows which is decided for each key

@@ -109,7 +109,7 @@ class MissWording:
         name, both, later = f"policy {node.policy.name}", (left.parts, right.parts), int(left.order <= right.order)
         if left.parts == right.parts:
             return f"{name} pairs no event with itself"
-        if node.policy.per:
+        if node.policy.before_join:
             return f"{name} per ({', '.join(node.policy.per)}) took {self.row(world.most_recent(node, left, right))} instead"
         pairs = [(row.parts[: len(left.parts)], row.parts[len(left.parts) :]) for row in reversed(taken)]
         instead = next((pair[1 - later] for pair in pairs if pair[later] == both[later]), ())
