@@ -102,7 +102,7 @@ def test_no_two_classes_have_one_name() -> None:
 VAGUE = {"found", "known", "given", "told", "one", "at", "place", "own", "together", "beside", "spread", "mixed"}
 # Packages where some functions still have such variables.
 VAGUE_NAMES_LEFT = {
-    "algebra", "engine", "explain", "knowledge", "planner", "queries", "sinks", "sources", "spark", "storage",
+    "algebra", "engine", "explain", "sources", "spark",
 }  # fmt: skip
 PUBLIC_KEYWORDS = {"assert_fact": {"at"}, "retract_fact": {"at"}}
 

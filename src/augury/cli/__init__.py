@@ -12,11 +12,14 @@ import sys
 import click
 
 from augury.cli.bench import bench
+from augury.cli.case import case
 from augury.cli.check import check
 from augury.cli.demo import demo
+from augury.cli.diff import diff
 from augury.cli.explain import explain
 from augury.cli.fmt import fmt
 from augury.cli.new import new
+from augury.cli.profile import profile
 from augury.cli.run import run
 from augury.cli.stream import stream
 from augury.cli.test import test
@@ -31,7 +34,7 @@ def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
 
 
-for command in (check, fmt, explain, run, stream, why, why_not, test, bench, demo, new):
+for command in (check, fmt, explain, run, stream, why, why_not, test, profile, diff, case, bench, demo, new):
     cli.add_command(command)
 
 
