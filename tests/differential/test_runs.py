@@ -105,7 +105,19 @@ def test_next_over_one_type_is_consecutive(events: list[Event]) -> None:
 @given(events=histories)
 def test_a_run_of_single_parts_after_seq_is_a_sequence(events: list[Event]) -> None:
     known = [e for e in events if e.args[0] is not None]
-    assert meant("e(I, X, Y) <- r(I, X){1} SEQ q(I, Y).", known) == meant("e(I, X, Y) <- r(I, X) SEQ q(I, Y).", known)
+    sequence = meant("e(I, X, Y) <- r(I, X) SEQ q(I, Y).", known)
+    assert meant("e(I, X, Y) <- (u: r(I, X)) SEQ q(I, Y).", known) == sequence
+    assert meant("e(I, first(X), Y) <- r(I, X){1} SEQ q(I, Y).", known) == sequence
+
+
+@given(events=histories)
+def test_iterations_that_nothing_asks_for_may_be_left_out(events: list[Event]) -> None:
+    known = [e for e in events if e.args[0] is not None]
+    many, window = (
+        "e(I, X) <- r(I, X) SEQ q(I, _)+ SEQ r(I, _).",
+        "e(I, X) <- (r(I, X) SEQ (c: q(I, _))+ SEQ r(I, _)).99 WHERE count(c) > 0.",
+    )
+    assert meant(many, known) == meant(window, known) == meant(many.replace("+", ""), known)
 
 
 @given(events=histories)

@@ -92,7 +92,7 @@ class _RunWriter(Choices):
         self._find_own()
         parts = self.parts
         used = [p.link for p in parts[1:]] + [p.by or p.link for p in parts if p.repeats]
-        bounded = all(p.most is not None or (p.by or p.link) != "SEQ" for p in parts)
+        bounded = all(p.most is not None or (p.by or p.link) != "SEQ" or self._is_idle(n) for n, p in enumerate(parts))
         window = self.pick([1, 2, 3, 4, 6]) if not bounded or self.chance(30) else None
         shared = len({p.var for p in parts if p.var}) < len([p for p in parts if p.var])
         per = "" if keyed and count > 1 and self.chance(50) and not shared else "PER (I)" if keyed else "PER ()"
@@ -131,8 +131,16 @@ class _RunWriter(Choices):
         if self.chance(15):
             atoms.append(Atom(self.pick(TYPES), key, value))
         part = PartSpec(tuple(atoms), least, most, link, f"l{n}" if self.chance(50) else "")
+        if part.most == 1 and part.least == 1 and self.chance(8):
+            return replace(part, iterates=True)
         by = self.pick(["NEXT", "THEN"]) if part.repeats and self.chance(15) else ""
         return replace(part, by=by)
+
+    def _is_idle(self, n: int) -> bool:
+        """Whether a part is a repetition after SEQ that nothing asks for: it needs no window."""
+        part, beside = self.parts[n], [p.link for p in self.parts[max(n, 1) : n + 2]]
+        alone = all(p.least == 0 for p in self.parts[:n]) and all(p.least == 0 for p in self.parts[n + 1 :])
+        return not (part.label or part.var or part.by or alone) and set(beside) == {"SEQ"}
 
     def _find_own(self) -> None:
         for n, part in enumerate(self.parts):

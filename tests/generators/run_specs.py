@@ -184,10 +184,11 @@ class PartSpec:
     link: str
     label: str = ""
     by: str = ""  # the operator between iterations, where it is said
+    iterates: bool = False  # written `{1}`
 
     @property
     def repeats(self) -> bool:
-        return self.most is None or self.most > 1
+        return self.iterates or self.most is None or self.most > 1
 
     @property
     def var(self) -> str:
@@ -200,7 +201,9 @@ class PartSpec:
         inner = " OR ".join(a.text for a in self.atoms)
         if self.label:
             inner = f"{self.label}: {f'({inner})' if len(self.atoms) > 1 else inner}"
-        sign = {(1, 1): "", (0, 1): "?", (1, None): "+", (0, None): "*"}.get((self.least, self.most))
+        sign = {(1, 1): "{1}" if self.iterates else "", (0, 1): "?", (1, None): "+", (0, None): "*"}.get(
+            (self.least, self.most)
+        )
         if sign is None:
             many = "," if self.most is None else f",{self.most}"
             sign = f"{{{self.least}{'' if self.most == self.least else many}}}"

@@ -29,6 +29,11 @@ class Policy:
     by: str | None = None
     per: tuple[str, ...] = ()
 
+    @property
+    def before_join(self) -> bool:
+        """Whether it chooses before the parts have to agree, as `recent per (…)` does."""
+        return self.name == "recent" and bool(self.per)
+
 
 UNRESTRICTED = Policy()
 
@@ -335,6 +340,7 @@ class RunPart:
               one; without arguments it counts them), the variables of parts before it and its own, and the results of
               parts before it. One with a `Prev` without default is not asked of the first iteration. `=` and static
               predicates may bind: own variables, or in a part that does not repeat variables of the run.
+    iterates  whether the part is a repetition although it comes once: `{1}`.
     after     conditions asked once, when the repetition is complete, before the next part: of the variables bound so
               far, and the results of this part and those before it. They are asked of an empty repetition, too.
 
@@ -354,12 +360,13 @@ class RunPart:
     own: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
+    iterates: bool = False
     span: Span = _SPAN
 
     @property
     def repeats(self) -> bool:
-        """Whether there may be more than one iteration. `?` is no repetition, and neither is `{1}`."""
-        return self.most is None or self.most > 1
+        """Whether the part has iterations, with variables of their own: `{1}` has one, and `?` is no repetition."""
+        return self.iterates or self.most is None or self.most > 1
 
     @property
     def optional(self) -> bool:

@@ -220,7 +220,8 @@ class Circuit(Runtime):
                 table.mark = table.n
         self.tables.share = 1.0
         self.tables.dictionary.most = self.knowledge.words.most = sys.maxsize
-        self.knowledge.changes.commit()
+        if self.knowledge.changes.marks:
+            self.knowledge.changes.commit()
         self.reported = {}
         self.journal = []
         self.tables.changed = {}

@@ -273,7 +273,7 @@ class SessionCore:
 
     def _end_step(self, step: StepTransaction, greatest: int | None, over: bool) -> tuple[Changes, list[Goal]]:
         """Moves the clock once all inputs are in; the changes of the step."""
-        circuit = self.circuit
+        circuit = step.circuit or self.circuit
         if greatest is not None and (self.greatest is None or greatest > self.greatest):
             self.greatest = greatest
         circuit.tick(self.now)
@@ -285,26 +285,28 @@ class SessionCore:
 
     def _changes(self, step: StepTransaction, over: bool = False) -> tuple[Changes, list[Goal]]:
         """The output changes of a step. From then on nothing needs memory until the step counts."""
-        circuit = self.circuit
+        circuit = step.circuit or self.circuit
         changed, of_table = circuit.tables.changed, self._of_table
         concerned = [of_table[key] for key in changed if key in of_table]
         if self._waiting:
             concerned = list(dict.fromkeys((*concerned, *self._waiting)))
-        retracted, inserted = list[AnswerRows](), list[AnswerRows]()
-        early = self.settings.emit == "early"
-        until = self.now if early else self.settled
-        for one in concerned:
-            dead, new = one.step(until) if early else one.step(*self._final(one, until, over))
-            if len(dead):
-                retracted.append(AnswerRows(circuit, one.events, dead, "retract"))
-            if len(new):
-                inserted.append(AnswerRows(circuit, one.events, new, "insert"))
-                self.matched += len(new)
-            if one.waiting:
-                self._waiting[one] = None
-            else:
-                self._waiting.pop(one, None)
-        goals = self._callbacks.goals(circuit, self.now) if self._callbacks.of_goal else []
+        retracted: list[AnswerRows] = []
+        inserted: list[AnswerRows] = []
+        if concerned:
+            early = self.settings.emit == "early"
+            until = circuit.now if early else self.settled
+            for emitted in concerned:
+                dead, new = emitted.step(until) if early else emitted.step(*self._final(emitted, until, over))
+                if len(dead):
+                    retracted.append(AnswerRows(circuit, emitted.events, dead, "retract"))
+                if len(new):
+                    inserted.append(AnswerRows(circuit, emitted.events, new, "insert"))
+                    self.matched += len(new)
+                if emitted.waiting:
+                    self._waiting[emitted] = None
+                else:
+                    self._waiting.pop(emitted, None)
+        goals = self._callbacks.goals(circuit, circuit.now) if self._callbacks.of_goal else []
         self.steps += 1
         step.concerned, step.answers = concerned, [*retracted, *inserted]
         changes = self.changes_type(self.program.plan, self._clock, step.answers)
@@ -374,7 +376,7 @@ class SessionCore:
 
     def _grown_much(self) -> bool:
         """The same after single events: facts that rules make are rows, too, and need not be counted."""
-        circuit = self.circuit
+        circuit = self._circuit or self.circuit
         tables = circuit.tables
         held = tables.rows + tables.dictionary.n + circuit.knowledge.words.n
         return held > 2 * self._weighed + _MANY or tables.rows > (self._kept + tables.guard.rows) // 2

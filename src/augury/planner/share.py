@@ -88,7 +88,7 @@ def canonical(node: object, names: dict[str, str] | None = None) -> str:
         case RunPart():
             below = [canonical(x, names) for x in (node.input, node.where, node.after)]
             each = sorted(names.get(v, v) for v in node.own)
-            return f"Part {node.link} {node.between} {node.least} {node.most} {each} {' '.join(below)}"
+            return f"Part {node.link} {node.between} {node.least} {node.most} {node.iterates} {each} {' '.join(below)}"
         case Unfold():
             unfolded = canonical((node.input, node.of), names)
             return f"Unfold {unfolded} {[canonical(Var(v), names) for v in node.binds]}"

@@ -351,7 +351,11 @@ class Latest:
         """Of the rows before `limit`, or of more of them."""
         if self.seen < limit:
             data, lo = self.table.data, self.seen
-            new = data.item(self.field, lo) if limit - lo == 1 else int(data[self.field, lo:limit].max())
+            if limit - lo == 1:
+                new = data.item(self.field, lo)
+            else:  # of few values Python finds the greatest sooner than NumPy
+                values = data[self.field, lo:limit]
+                new = max(values.tolist()) if limit - lo < 16 else int(values.max())
             self.found = max(self.found, new)
             self.seen = limit
         return self.found
@@ -416,11 +420,11 @@ class Links:
     def every(self, row: int) -> list[int]:
         """The rows made of one row, the first one first, also those that are gone."""
         self.extend()
-        found, child = [], int(self.heads[row])
+        children, child = [], int(self.heads[row])
         while child >= 0:
-            found.append(child)
+            children.append(child)
             child = int(self.after[child])
-        return found[::-1]
+        return children[::-1]
 
 
 def capacity(count: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
     Either,
@@ -32,6 +34,7 @@ def check_times(plan: Plan, findings: Findings) -> None:
     for rule in plan.rules:
         for run in of_kind(walk(rule.body), Run):
             _check_ending(run, plan.tick or 1, findings)
+            _check_passing(run, findings)
         _check_throttle(rule, findings)
         properties = by_label[rule.label]
         if properties.contradiction:
@@ -76,6 +79,16 @@ def _check_ending(run: Run, tick: int, findings: Findings) -> None:
                 "`start(c) - prev(end(c)) <= 30min`, a condition that an event of the run can fail, or a part that follows"
             )
             findings.add("W312", message, part.span, hint=hint)
+
+
+def _check_passing(run: Run, findings: Findings) -> None:
+    """Under LONGEST, an iteration related by THEN may come after an event that would have ended the run."""
+    for part, terminator in pairwise(run.parts):
+        if run.which == "LONGEST" and part.between == "THEN" and part.most is None and not terminator.optional:
+            message = f"LONGEST lets {part.span.quoted} go on past {terminator.span.quoted}: THEN leaves out what lies between"
+            by = f"(…+ BY NEXT) {terminator.link} …"
+            hint = f"relate the iterations by NEXT to end them there, `{by}`, or say ALL or SHORTEST"
+            findings.add("W315", message, part.span, Note("what it goes past", terminator.span), hint=hint)
 
 
 def _can_end(part: RunPart, run: Run) -> bool:

@@ -71,7 +71,7 @@ class EventRuleReader:
             self._finish_run(run, body)
         elif statement.choice is not None and self.findings.sound(statement.span):
             message = "PER, ALL, LONGEST, SHORTEST and SKIP belong to a run, and the rule has none"
-            hint = "a run is a chain with NEXT, THEN or a quantifier: `a(I) NEXT b(I)+`"
+            hint = "a run is a chain with NEXT, THEN, a quantifier or a label: `a(I) NEXT b(I)+`"
             self.findings.add("E240", message, statement.choice.span, hint=hint)
         self._check_anchors(body.relatives)
         self._check_lengths(body)
@@ -204,7 +204,6 @@ class EventRuleReader:
         self, run: RunReader, args: tuple[Expr, ...], others: list[Expr], node: n.Node, collects: bool
     ) -> tuple[tuple[tuple[Expr, ...], list[Expr]], n.Node]:
         """The head, and `others` of TOP and SINCE, with variables for the aggregates over iterations; the body binds them."""
-        count_before = len(run.results)
         if self.statement.choice is None or self.statement.choice.per is None:
             for value in (*args, *others) if not collects else ():
                 run.check_implicit_key(value)
@@ -213,8 +212,7 @@ class EventRuleReader:
         run.check_bare(args, "the head")
         per = [clause.per for clause in (self.statement.top, self.statement.at_most) if clause is not None]
         run.check_bare((*others, *(v for some in per for v in some)), "the end of the rule")
-        node = _with_results(node, tuple(run.results.values())) if len(run.results) > count_before else node
-        return (args, others), node
+        return (args, others), run.finished(node)
 
     def _no_event(self, statement: s.RuleStatement) -> None:
         if any(isinstance(x, s.While | s.Last) for x in statement.body):
@@ -360,12 +358,6 @@ def _in_order(relatives: list[n.Relative]) -> list[n.Relative]:
         done += ready
         left = [r for r in left if r not in ready]
     return done
-
-
-def _with_results(node: n.Node, results: tuple[n.RunResult, ...]) -> n.Node:
-    """The body with all aggregates that its run is asked for."""
-    below = n.mapped(node, lambda part: _with_results(part, results))
-    return replace(below, results=results) if isinstance(below, n.Run) else below
 
 
 def _is_window(pattern: n.Node) -> bool:

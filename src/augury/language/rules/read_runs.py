@@ -8,7 +8,14 @@ from typing import Literal, cast
 
 from augury.algebra import nodes as n
 from augury.algebra.ready import binds, ready_order
-from augury.algebra.run_terms import asked_of, events_of, in_turn, outer_variables, part_variables
+from augury.algebra.run_terms import (
+    asked_of,
+    events_of,
+    in_turn,
+    outer_variables,
+    part_variables,
+    without_idle_iterations,
+)
 from augury.algebra.terms import (
     Aggregate,
     Expr,
@@ -264,7 +271,11 @@ class RunReader(RunParts):
             link = self.links[number - 1] if number else self.links[0] if self.links else "NEXT"
             local, where, after = tuple(sorted(draft.own)), tuple(draft.where), tuple(draft.after)
             by = draft.by or link
-            parts.append(n.RunPart(draft.node, link, by, draft.least, draft.most, local, where, after, draft.span))
+            parts.append(
+                n.RunPart(
+                    draft.node, link, by, draft.least, draft.most, local, where, after, draft.iterates, draft.span
+                )
+            )
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
         results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()
@@ -304,11 +315,19 @@ class RunReader(RunParts):
             message = f"the part `{run.parts[run.skip.part].label}` may be left out, so there may be nothing to skip to"
             hint = "skip to a part that is always there, or PAST END"
             self._error("E240", message, span, Note("this part", run.parts[run.skip.part].span), hint=hint)
+
+    def finished(self, node: n.Node) -> n.Node:
+        """The body with all aggregates that its run is asked for, and without iterations that nothing asks for."""
+        below = n.mapped(node, self.finished)
+        if not isinstance(below, n.Run):
+            return below
+        run = without_idle_iterations(replace(below, results=tuple(self.results.values())))
         for part in run.parts:
             if part.most is None and part.between == "SEQ" and not run.windows:
                 message = f"{part.span.quoted} may repeat without end, and after SEQ every choice of events is a match"
                 hint = "give the run a window, `(…).10min`, or relate its events by NEXT or THEN"
                 self._error("E241", message, part.span, hint=hint)
+        return run
 
     def _check_later(self, run: n.Run) -> None:
         """What every iteration asks for is known when it comes."""

@@ -66,13 +66,14 @@ class PartDraft:
     written: list[s.Node]
     span: Span
     by: n.Link | None = None
+    iterates: bool = False
     own: set[str] = field(default_factory=set)
     where: list[n.Condition] = field(default_factory=list)
     after: list[n.Condition] = field(default_factory=list)
 
     @property
     def repeats(self) -> bool:
-        return self.most is None or self.most > 1
+        return self.iterates or self.most is None or self.most > 1
 
     @property
     def vars(self) -> set[str]:
@@ -135,7 +136,8 @@ class RunParts:
         if pattern is None:
             return None
         named = pattern if label is None else n.Label(label, pattern, operand.span)
-        return PartDraft(named, label, least, most, written, operand.span, by)
+        iterates = isinstance(operand, s.Quantified) and least == most == 1
+        return PartDraft(named, label, least, most, written, operand.span, by, iterates)
 
     def _atoms(self, node: s.Node) -> n.Node | None:
         """An event, or several joined by OR."""
@@ -189,10 +191,9 @@ class RunParts:
             return
         has = [{a.name for a in scan.args if isinstance(a, Var)} for scan in self._scans()]
         self.key = tuple(sorted(set.intersection(*has)))
-        if len(self.drafts) == 1:
+        if len(self.drafts) == 1 and self.key:  # else there is nothing that it could be a run of but all events
             names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
-            some = f"`PER ({names[0]})`, or " if names else ""
-            hint = f"end the rule with {some}`PER ()` for all events together"
+            hint = f"end the rule with `PER ({names[0]})`, or `PER ()` for all events together"
             self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span, hint=hint)
 
     def _find_own(self) -> None:
