@@ -533,7 +533,7 @@ def test_the_blizzards_of_the_papers() -> None:
     assert planned(whole) == [
         "key(BlizzardSettling.2, BlizzardWarning.2, sensor.1) -> BlizzardSettling, BlizzardWarning",
         "one() -> AreaSettling",
-        "key(AreaSettling.0, BlizzardArea.0) -> BlizzardArea",
+        "key(AreaSettling.(0, 1), BlizzardArea.(0, 1)) -> BlizzardArea",
     ]
 
 
