@@ -37,7 +37,9 @@ class EmittedRows:
             return self._late_step(until, held)
         lo, hi = table.mark, table.n
         if hi - lo == 1 and until is not None and held is None and not (table.killed or self.waiting):
-            if table.data.item(END, lo) <= until:  # one answer that is due, in columns of one element it would take longer
+            if (
+                table.data.item(END, lo) <= until
+            ):  # one answer that is due, in columns of one element it would take longer
                 self._inserts, self._deletes = np.array([lo]), NONE
                 return NONE, self._inserts
         dead = NONE
