@@ -159,6 +159,10 @@ class Compiled:
         added = [m for m in read(source, findings, loader) if m.span.source.name not in names]
         return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, None)
 
+    def with_modules(self, modules: Iterable[s.Module]) -> Self:
+        """The program with other syntax trees for its rules: a variant of it. Its queries stay."""
+        return self._compiled(list(modules), self._queries, Findings(), self.functions, self.facts, None)
+
     def without_rule(self, label: str) -> Self:
         """The program without one of its rules."""
         if label not in {rule.label for rule in self.plan.rules}:

@@ -17,6 +17,7 @@ from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.snapshot import restored
 from augury.explain import sessions
+from augury.explain.costs import Profile, profile
 from augury.explain.plans import explain
 from augury.pictures import Picture, Scene, TimelineOptions, timeline
 from augury.pictures.scenes import scene_of
@@ -75,6 +76,11 @@ class ProgramSession(Session):
             with self._lock:
                 text = sessions.explain_session(self, format)
         return Explanation(text) if format == "text" else text
+
+    def profile(self) -> Profile:
+        """What each rule and operator has cost so far: print it, or look at its `rules` and `operators`."""
+        with self._lock:
+            return profile(self)
 
     def timeline(self, changes: Iterable[Change] = (), **options: Unpack[TimelineOptions]) -> Picture:
         """A picture of the events that are held and of what stands; see `Result.timeline`.

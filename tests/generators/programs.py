@@ -281,7 +281,7 @@ class Writer(Choices):
         name = self.pick(["recent", "recent", "chronological", "chronological", "unrestricted"])
         names = sorted(frozenset().union(*(p.sure for p in parts)))
         ties = self.pick(["", "", " longest", " shortest", *([f" by {self.pick(names)}"] if names else [])])
-        per = f" per ({self.pick(names)})" if name == "recent" and names and self.chance(30) else ""
+        per = f" per ({self.pick(names)})" if name != "unrestricted" and names and self.chance(30) else ""
         return f"{name}{ties}{per}" if name != "unrestricted" else name
 
     # Rules
@@ -653,7 +653,8 @@ class Writer(Choices):
         self.add(self.pick(["e(1)", "e(0)", "e(X)"]), self.pick(["a(X)", "a(X)", "b(X)"]))
         head = self.pick(["e(C + 1)", "e(C + 1)", "e(C + X)", "e(C * 2)", "e(max(C, X))"])
         step = self.pick(["b(X)", "a(X)", "a(X)", "d(X, _)"])
-        body = self.pick([f"e(C) SEQ {step}", f"NOT(c(_)).[e(C), {step}]", f"{step} SEQ e(C)", f"(e(C) SEQ {step}).5",
+        body = self.pick([f"(e(C) AND {step}).2 WHERE C < 2", f"(e(C) PAR {step}).3 WHERE C + 1 <= 2",
+                          f"e(C) SEQ {step}", f"NOT(c(_)).[e(C), {step}]", f"{step} SEQ e(C)", f"(e(C) SEQ {step}).5",
                           f"e(C) SEQ {step} WHERE C < 3", f"(e(C) SEQ {step}) OR (e(C) SEQ c(X))",
                           f"NOT(e(_)).[e(C), {step}]", f"NOT(e(C)).[e(C), {step}]", f"e(C) SEQ[recent] {step}"])  # fmt: skip
         self.add(head, body)

@@ -13,6 +13,12 @@ def index(temperature: float, humidity: float) -> float:
     return temperature + humidity / 10
 
 
+@augury.function
+def Index(temperature: float, humidity: float) -> float:
+    """The same, as the paper writes its name."""
+    return temperature + humidity / 10
+
+
 @augury.aggregate
 def middle(values: list[Any]) -> Any:
     return sorted(values)[len(values) // 2]
@@ -24,4 +30,4 @@ def row(values: list[Any]) -> str:
     return " ".join(str(value) for value in values)
 
 
-FUNCTIONS = (index, middle, row)
+FUNCTIONS = (index, Index, middle, row)

@@ -156,7 +156,7 @@ def told(make: Callable[[], Any], *words: str) -> None:
 
 def misspelt(x: "flaot") -> float: ...  # type: ignore # noqa: F821, UP037
 def by_name(x: float, *, unit: str) -> float: ...  # type: ignore[empty-body]
-def Capital(x: float) -> float: ...  # type: ignore[empty-body]
+def _hidden(x: float) -> float: ...  # type: ignore[empty-body]
 def two_lists(a: list[float], b: list[float]) -> float: ...  # type: ignore[empty-body]
 
 
@@ -171,7 +171,7 @@ def two_lists(a: list[float], b: list[float]) -> float: ...  # type: ignore[empt
         (lambda: function(unmarked, result="numbr"), ("`numbr`", "`unmarked`", "`number`")),
         (lambda: function(unmarked, types="float"), ("`unmarked` has 2 parameters, but 1 type",)),
         (lambda: function(by_name), ("`by_name`", "`unit`", "by position", "hint: give `unit` a default")),
-        (lambda: function(Capital), ("`Capital`", "small letter", 'name="…"')),
+        (lambda: function(_hidden), ("`_hidden`", "begins with a letter", 'name="…"')),
         (lambda: function(lambda x: x), ("`<lambda>`", 'name="…"')),
         (lambda: function(partial(plain, 1), name="Part"), ("`Part`",)),
         (lambda: function(cast(Any, 3)), ("3 is not a Python function", "@augury.function")),

@@ -29,6 +29,11 @@ class Policy:
     by: str | None = None
     per: tuple[str, ...] = ()
 
+    @property
+    def before_join(self) -> bool:
+        """Whether it chooses before the parts have to agree, as `recent per (…)` does."""
+        return self.name == "recent" and bool(self.per)
+
 
 UNRESTRICTED = Policy()
 

@@ -113,12 +113,12 @@ def _placed_collects(rule: n.Rule, varying: Collection[str]) -> Iterator[n.Colle
     outer = {v for node in n.walk(rule.body) for v in n.bound_vars(node)}
     outer |= {v for node in n.walk(rule.body) for c in n.conditions(node) for v in n.condition_vars(c)}
     for collect in rule.collects:
-        own, first = n.bound_vars(collect.pattern), list[n.Condition]()
-        for condition in ready_order(collect.where, own):
-            new = binds(condition, own) - outer if isinstance(condition, n.Compare) else set()
-            if n.condition_vars(condition) <= own | new and not n.condition_labels(condition):
+        bound, first = n.bound_vars(collect.pattern), list[n.Condition]()
+        for condition in ready_order(collect.where, bound):
+            new = binds(condition, bound) - outer if isinstance(condition, n.Compare) else set()
+            if n.condition_vars(condition) <= bound | new and not n.condition_labels(condition):
                 first.append(condition)
-                own |= new
+                bound |= new
         pattern = n.Select(collect.pattern, tuple(first), collect.span) if first else collect.pattern
         rest = tuple(c for c in collect.where if c not in first)
         yield replace(collect, pattern=place(pattern, varying), where=rest)

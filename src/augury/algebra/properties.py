@@ -84,12 +84,12 @@ def finality_delays(plan: Plan) -> dict[Predicate, int | None]:
     for stratum in strata(plan):
         before = [result.get(t, 0) for type in stratum.types for t in reads.get(type, ()) if t not in stratum.types]
         runs = [x for rule in stratum.rules for x in n.walk(rule.body) if keeps_some_matches(x)]
-        own = [min(run.windows) if run.windows else None for run in runs]
-        own += [rule.delay for rule in stratum.rules]
+        delays = [min(run.windows) if run.windows else None for run in runs]
+        delays += [rule.delay for rule in stratum.rules]
         # An occurrence that lasts may still join a session that has ended.
-        own += [None for rule in stratum.rules for x in rule.nodes if isinstance(x, n.SessionWindow)]
-        own += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
-        late = None if None in (*before, *own) else _most(before) + _most(own)
+        delays += [None for rule in stratum.rules for x in rule.nodes if isinstance(x, n.SessionWindow)]
+        delays += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
+        late = None if None in (*before, *delays) else _most(before) + _most(delays)
         result.update(dict.fromkeys(stratum.types, late))
     return result
 
@@ -121,7 +121,7 @@ def length_conflicts(plan: Plan) -> dict[str, tuple[Reason, ...]]:
         return {}
     lengths: dict[Predicate, int | None] = dict.fromkeys(plan.event_types - plan.derived.keys())
     _all(plan, lengths)
-    found: dict[str, tuple[Reason, ...]] = {}
+    conflicts: dict[str, tuple[Reason, ...]] = {}
     for rule in asking:
         tables = Timing(plan.tick), Timing(plan.tick, lengths)
         try:
@@ -130,8 +130,8 @@ def length_conflicts(plan: Plan) -> dict[str, tuple[Reason, ...]]:
                 table.close()
         except Contradiction as contradiction:
             if tables[1].table.points:
-                found[rule.label] = contradiction.reasons
-    return found
+                conflicts[rule.label] = contradiction.reasons
+    return conflicts
 
 
 def _asks_times(condition: n.Condition) -> bool:
@@ -315,7 +315,7 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
         match node:
             case n.Scan():
                 shared.append(a.name for a in node.args if isinstance(a, Var))
-            case n.Join() if node.policy.per:
+            case n.Join() if node.policy.before_join:
                 shared.append(node.policy.per)  # the policy chooses for each of its values, whatever else is shared
             case n.Run():
                 shared.append(node.key)  # which event follows which is decided for each key

@@ -46,13 +46,13 @@ def ready_order(where: tuple[Condition, ...], bound: set[str]) -> list[Condition
 def evaluation_order(where: tuple[Condition, ...], bound: set[str]) -> tuple[Condition, ...]:
     """`ready_order`, in which the options of an OR have their conditions in order, too: what executors follow."""
     order: list[Condition] = []
-    known = set(bound)
-    for condition in ready_order(where, known):
+    bound_so_far = set(bound)
+    for condition in ready_order(where, bound_so_far):
         match condition:
             case AnyOf():
-                options = tuple(evaluation_order(option, known) for option in condition.options)
+                options = tuple(evaluation_order(option, bound_so_far) for option in condition.options)
                 condition = replace(condition, options=options)
-        known |= binds(condition, known)
+        bound_so_far |= binds(condition, bound_so_far)
         order.append(condition)
     return tuple(order)
 

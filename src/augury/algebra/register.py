@@ -111,10 +111,10 @@ def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
     if not callable(call):
         raise RunError(f"{call!r} is not a Python function", hint=f"decorate a function with @augury.{what}")
     result = getattr(call, "__name__", type(call).__name__) if name is None else name
-    if not re.fullmatch(r"[^\W\d_A-Z]\w*", str(result)):
+    if not re.fullmatch(r"[^\W\d_]\w*", str(result)):
         raise RunError(
             f"rules cannot call a{'n' if what[0] in 'aeiou' else ''} {what} `{result}`",
-            hint='a name begins with a small letter; give one with name="…"',
+            hint='a name begins with a letter and has letters, digits and `_`; give one with name="…"',
         )
     return str(result)
 

@@ -71,8 +71,8 @@ def just_windows(rule: Rule) -> Windows | None:
 def clock_labels(body: Node) -> set[str]:
     """The labels of windows by the clock, and of those before them."""
     named = [node for node in walk(body) if isinstance(node, Label) and not node.interval]
-    found = {node.label for node in named if any(isinstance(part, Every) for part in walk(node.input))}
-    return found | {c.label for node in walk(body) for c in conditions(node) if isinstance(c, Relative) and c.windows}
+    windows = {node.label for node in named if any(isinstance(part, Every) for part in walk(node.input))}
+    return windows | {c.label for node in walk(body) for c in conditions(node) if isinstance(c, Relative) and c.windows}
 
 
 def makes_windows(rule: Rule) -> bool:

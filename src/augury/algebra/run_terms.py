@@ -51,10 +51,10 @@ def outer_variables(result: RunResult, run: Run) -> set[str]:
 
 def run_variables(run: Run) -> set[str]:
     """The variables with one value in a run: those of its parts, of its conditions and its results."""
-    own, found = {v for part in run.parts for v in part.own}, part_variables(run)
+    part_own, bound = {v for part in run.parts for v in part.own}, part_variables(run)
     for condition in conditions(run):
-        found |= binds(condition, found | own)
-    return found - own
+        bound |= binds(condition, bound | part_own)
+    return bound - part_own
 
 
 def in_turn(where: tuple[Condition, ...], run: Run, bound: set[str]) -> list[Condition]:
@@ -64,15 +64,15 @@ def in_turn(where: tuple[Condition, ...], run: Run, bound: set[str]) -> list[Con
     """
     left, order = [c for c in where if not isinstance(c, NoneInside)], list[Condition]()
     every = {result.name for result in run.results}
-    known = bound - every
+    bound_before = bound - every
     while left:
-        results = {r.name for r in run.results if outer_variables(r, run) <= known}
+        results = {r.name for r in run.results if outer_variables(r, run) <= bound_before}
         # An equation cannot give a result its value: `M = last(V + D)` waits for D where M is known.
-        ready = (c for c in left if is_ready(c, known | results) and not condition_vars(c) & (every - results))
+        ready = (c for c in left if is_ready(c, bound_before | results) and not condition_vars(c) & (every - results))
         chosen = next(ready, None) or next(iter(positive_atoms(left)), left[0])
         left.remove(chosen)
         order.append(chosen)
-        known |= binds(chosen, known | results)
+        bound_before |= binds(chosen, bound_before | results)
     return order + inner_absences(where)
 
 
@@ -138,10 +138,10 @@ def _count_bounds(condition: Condition, names: set[str]) -> tuple[int, int | Non
 
 def bound_at_the_end(run: Run) -> set[str]:
     """The variables that conditions on the complete match bind."""
-    known, found = run_variables(replace(run, where=())), set[str]()
-    for condition in in_turn(run.where, run, known):
-        found |= binds(condition, known | found)
-    return found
+    bound_before, bound_later = run_variables(replace(run, where=())), set[str]()
+    for condition in in_turn(run.where, run, bound_before):
+        bound_later |= binds(condition, bound_before | bound_later)
+    return bound_later
 
 
 def run_labels(run: Run) -> set[str]:

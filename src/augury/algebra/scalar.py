@@ -262,10 +262,10 @@ def _to_number(value: Value, kind: type[int] | type[float]) -> Value:
 
 
 def _substring(text: Value, start: Value, length: Value = None) -> Value:
-    at = int(_number(start)) - 1
-    if at < 0 or (length is not None and _number(length) < 0):
+    first = int(_number(start)) - 1
+    if first < 0 or (length is not None and _number(length) < 0):
         raise RowError("a position is counted from 1, and a length is not negative")
-    return _text(text)[at:] if length is None else _text(text)[at : at + int(_number(length))]
+    return _text(text)[first:] if length is None else _text(text)[first : first + int(_number(length))]
 
 
 def _distance_km(lat1: Value, lon1: Value, lat2: Value, lon2: Value) -> Any:

@@ -311,7 +311,7 @@ def _options(rule: n.Rule) -> Iterator[tuple[_Keys, Positions]]:
 
 def _chooses_instants(node: n.Node) -> bool:
     """Whether a policy chooses among pairs with a time point, which has no key."""
-    if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.per:
+    if not isinstance(node, n.Join | n.Repeat) or node.policy == n.UNRESTRICTED or node.policy.before_join:
         return False
     return bool(of_kind(n.walk(node), n.Instant))
 

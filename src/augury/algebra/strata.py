@@ -33,11 +33,11 @@ class Edge:
 
 def edges(rule: n.Rule) -> list[Edge]:
     """What a rule reads, and how."""
-    found: list[Edge] = []
+    result: list[Edge] = []
 
     def add(node: n.Node, kind: Kind, span: Span, window: str | None = None) -> None:
         for type in sorted(n.event_types(node)):
-            found.append(Edge(rule.predicate, type, kind, rule, span, window))
+            result.append(Edge(rule.predicate, type, kind, rule, span, window))
 
     for node in n.walk(rule.body):
         if not n.inputs(node):
@@ -74,7 +74,7 @@ def edges(rule: n.Rule) -> list[Edge]:
                     assert_never(condition)
     for collect in rule.collects:
         add(collect.pattern, "grouping", collect.span, collect.window)
-    return found
+    return result
 
 
 def _looked_at(run: n.Run) -> Iterator[tuple[n.Node, Kind]]:
@@ -93,7 +93,7 @@ def fact_edges(plan: Plan) -> list[Edge]:
     """Which rules ask for facts that other rules make, by themselves or through static rules."""
     if not plan.made:
         return []
-    reads, found = static_reads(plan.clauses), list[Edge]()
+    reads, result = static_reads(plan.clauses), list[Edge]()
     for rule in plan.rules:
         asked = static_calls(Plan((rule,)), was=False)
         before = static_calls(Plan((rule,)), was=True)
@@ -101,8 +101,8 @@ def fact_edges(plan: Plan) -> list[Edge]:
         for call, kind in [*calls, *((c, "was") for c in sorted(before)), *((c, "holding") for c in sorted(rule.held))]:
             for predicate in sorted(below(call, reads) & plan.made.keys()):
                 types = [t for t in plan.made[predicate] if t in plan.derived]
-                found += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]
-    return found
+                result += [Edge(rule.predicate, type, kind, rule, rule.span) for type in types]
+    return result
 
 
 def _labelled(body: n.Node, label: str) -> n.Node:
@@ -156,12 +156,12 @@ def components(nodes: Iterable[_Vertex], reads: dict[_Vertex, set[_Vertex]]) -> 
 
 def below(predicate: Predicate, reads: Mapping[Predicate, Iterable[Predicate]]) -> set[Predicate]:
     """The predicates that a predicate rests on, itself included."""
-    found, open_ = {predicate}, [predicate]
+    reached, open_ = {predicate}, [predicate]
     while open_:
-        new = set(reads.get(open_.pop(), ())) - found
-        found |= new
+        new = set(reads.get(open_.pop(), ())) - reached
+        reached |= new
         open_ += new
-    return found
+    return reached
 
 
 def recurs(group: Sequence[Predicate], reads: Mapping[Predicate, Iterable[Predicate]]) -> bool:
@@ -188,7 +188,7 @@ def strata(plan: Plan) -> list[Stratum]:
         by_head.setdefault(rule.predicate, []).extend(e for e in edges(rule) if e.reads in derived)
     for edge in fact_edges(plan):
         by_head[edge.head].append(edge)
-    reads = {head: {e.reads for e in found} for head, found in by_head.items()}
+    reads = {head: {e.reads for e in outgoing} for head, outgoing in by_head.items()}
     for query in plan.graph_queries:
         reads[query.predicate].update(type for type in query.reads if type in derived)
     result: list[Stratum] = []
@@ -234,8 +234,8 @@ def static_reads(clauses: Iterable[n.Clause]) -> dict[Predicate, dict[Predicate,
             guards = clause.cut and number < len(group) - 1
             for condition in clause.body:
                 for name, negated in calls(condition):
-                    known = table.get(name)
-                    if known is None or ((negated or guards) and not known[0]):
+                    entry = table.get(name)
+                    if entry is None or ((negated or guards) and not entry[0]):
                         table[name] = (negated or guards, condition.span)
     return result
 

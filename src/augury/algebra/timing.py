@@ -62,8 +62,8 @@ class Timing:
     def _looser(self, x: Point, y: Point, first: Limit | None, second: Limit | None) -> bool:
         if first is None or second is None:
             return False
-        looser, known = second if first.tighter(second) else first, self.table.limit(x, y)
-        if known is not None and not looser.tighter(known):
+        looser, limit = second if first.tighter(second) else first, self.table.limit(x, y)
+        if limit is not None and not looser.tighter(limit):
             return False
         self.table.add(x, y, looser)
         return True

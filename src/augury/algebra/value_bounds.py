@@ -102,17 +102,17 @@ def tightest(side: Expr, comparisons: Iterable[Compare], upper: bool) -> ValueBo
         for other, strict, reason in beyond.get(_value(here), ()):
             step = (other, strictly or strict)
             if isinstance(other, Const):
-                found = ValueBound(other, step[1], reason)
-                best = found if best is None or _tighter(found, best, upper) else best
+                bound = ValueBound(other, step[1], reason)
+                best = bound if best is None or _tighter(bound, best, upper) else best
             elif step not in ahead:
                 ahead.append(step)
     return best
 
 
-def _tighter(one: ValueBound, other: ValueBound, upper: bool) -> bool:
-    mine, its = order_key(one.constant.value), order_key(other.constant.value)
+def _tighter(bound: ValueBound, other: ValueBound, upper: bool) -> bool:
+    mine, its = order_key(bound.constant.value), order_key(other.constant.value)
     if mine == its:
-        return one.strict and not other.strict
+        return bound.strict and not other.strict
     return (mine < its) == upper
 
 

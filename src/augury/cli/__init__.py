@@ -12,13 +12,17 @@ import sys
 import click
 
 from augury.cli.bench import bench
+from augury.cli.case import case
 from augury.cli.check import check
 from augury.cli.demo import demo
+from augury.cli.diff import diff
 from augury.cli.explain import explain
 from augury.cli.fmt import fmt
 from augury.cli.new import new
+from augury.cli.profile import profile
 from augury.cli.run import run
 from augury.cli.stream import stream
+from augury.cli.test import test
 from augury.cli.why import why, why_not
 from augury.core.errors import AuguryError, ProgramError, counted, too_deep
 from augury.terminal import coloured, say, show_diagnostics
@@ -30,7 +34,7 @@ def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
 
 
-for command in (check, fmt, explain, run, stream, why, why_not, bench, demo, new):
+for command in (check, fmt, explain, run, stream, why, why_not, test, profile, diff, case, bench, demo, new):
     cli.add_command(command)
 
 

@@ -30,4 +30,4 @@ def new(folder: str) -> None:
     except OSError as error:
         raise RunError(f"{error.filename}: cannot be written: {error.strerror}") from None
     click.echo(f"\nTry it:\n  cd {folder}")
-    click.echo("  augury run rules.aug --events events.csv --facts price=prices.csv\n  python test_rules.py")
+    click.echo("  augury run rules.aug --events events.csv --facts price=prices.csv\n  augury test")

@@ -222,20 +222,21 @@ class TaskOptions:
     def compiled(self) -> Program:
         return compiled(self.program, self.facts, self.functions, self.policy)
 
-    @cached_property
-    def sources(self) -> tuple[SourceFile, ...]:
-        remaining = (self.time, self.nulls, self.time_predicate, self.columns, self.compiled.plan)
+    def sources(self, program: Program) -> tuple[SourceFile, ...]:
+        remaining = (self.time, self.nulls, self.time_predicate, self.columns, program.plan)
         try:
             return tuple(SourceFile.parse(source, *remaining) for source in self.events)
         except DataError as error:
             raise error.at("--columns") from None
 
-    def task(self, **more: object) -> Task:
-        """All of it, with settings that the command has beside these."""
+    def task(self, program: Program | None = None, **more: object) -> Task:
+        """All of it, with settings that the command has beside these; also for another program."""
+        chosen = program or self.compiled
         graphs = (*map(RdfGraph, self.rdf), *(RdfGraph(path, entailment=False) for path in self.rdf_plain))
-        return Task(self.compiled, self.sources, tuple(fact_sources(self.facts)), graphs, self._settings(more))
+        settings = self._settings(chosen, more)
+        return Task(chosen, self.sources(chosen), tuple(fact_sources(self.facts)), graphs, settings)
 
-    def _settings(self, more: dict[str, object]) -> Settings:
+    def _settings(self, program: Program, more: dict[str, object]) -> Settings:
         """How the program runs; what is wrong with a duration names its option."""
         wrong = next((limit for limit in self.limits if "=" not in limit), None)
         if wrong is not None:
@@ -245,10 +246,10 @@ class TaskOptions:
         } | more
         for option in ("lateness", "longest", "retention"):
             try:
-                length(written.get(option), self.compiled.plan.tick)
+                length(written.get(option), program.plan.tick)
             except RunError as error:
                 raise DataError(error.message, f"--{option}") from None
-        return Settings.of(self.compiled, limits=dict(limit.split("=", 1) for limit in self.limits), **written)
+        return Settings.of(program, limits=dict(limit.split("=", 1) for limit in self.limits), **written)
 
 
 task_options = gathered(TaskOptions, "options")

@@ -26,6 +26,7 @@ from augury.cli.options import (
 )
 from augury.core.errors import RunError
 from augury.engine import batch
+from augury.explain.costs import profile
 from augury.job import InputFollower, Job, LeftOut, check_registered, report_guess, unread
 from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
 from augury.run import ENGINES, Result
@@ -169,6 +170,7 @@ def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
     help="How late an event may arrive, in the order of the input; later events are set aside.",
 )
 @click.option("--goals", "show_goals", is_flag=True, help="At the end, list the partial matches, and when each began.")
+@click.option("--profile", "show_costs", is_flag=True, help="At the end, show what each rule and operator cost.")
 @gathered(OutputOptions, "output")
 def run(
     options: TaskOptions,
@@ -181,6 +183,7 @@ def run(
     emit: str,
     lateness: str | None,
     show_goals: bool,
+    show_costs: bool,
     output: OutputOptions,
 ) -> None:
     """Run a program over events and write what it derives."""
@@ -193,6 +196,7 @@ def run(
         "--changes": show_changes,
         "--as-of": as_of is not None,
         "--lateness": lateness is not None,
+        "--profile": show_costs,
     }
     task = options.task(emit=emit, lateness=lateness)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
@@ -227,6 +231,8 @@ def run(
     if show_goals and isinstance(model, batch.SessionModel):
         for goal in model.session.goals():
             say(goal.show(job.clock, model.clock))
+    if show_costs and isinstance(model, batch.SessionModel):
+        say(str(profile(model.session)))
     job.report(model, as_of)
 
 

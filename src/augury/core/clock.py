@@ -287,7 +287,10 @@ def number_of(value: object) -> int | float | Decimal | None:
 
 
 def _no_tick(text: str) -> DataError:
-    return DataError(
-        f"not a tick: {text!r}; on the logical clock a time is a whole number",
-        hint='use --clock timestamp (clock="timestamp") for calendar times',
-    )
+    hint = 'use --clock timestamp (clock="timestamp") for calendar times'
+    if number_of(text) is not None:
+        hint = (
+            "for seconds with fractions use --clock timestamp --time-unit s; or count in a finer tick: "
+            "with `tick 1ms.` the time of 1.5 s is 1500"
+        )
+    return DataError(f"not a tick: {text!r}; on the logical clock a time is a whole number", hint=hint)

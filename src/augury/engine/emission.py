@@ -36,12 +36,10 @@ class EmittedRows:
         if self.events.late:
             return self._late_step(until, held)
         lo, hi = table.mark, table.n
-        if hi - lo == 1 and until is not None and held is None and not (table.killed or self.waiting):
-            if (
-                table.data.item(END, lo) <= until
-            ):  # one answer that is due, in columns of one element it would take longer
-                self._inserts, self._deletes = np.array([lo]), NONE
-                return NONE, self._inserts
+        alone = hi - lo == 1 and held is None and not (table.killed or self.waiting)
+        if alone and until is not None and table.data.item(END, lo) <= until:  # sooner than with columns of one element
+            self._inserts, self._deletes = np.array([lo]), NONE
+            return NONE, self._inserts
         dead = NONE
         if table.killed:
             dead = np.concatenate(table.killed)

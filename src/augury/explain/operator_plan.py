@@ -140,14 +140,14 @@ class OperatorPlan:
 
     def below(self, labels: Iterable[str]) -> list[s.Spec]:
         """The operators that rules need: from their heads down to events of types."""
-        found: dict[s.Spec, None] = {}
+        reached: dict[s.Spec, None] = {}
         ahead: list[s.Spec] = [self.heads[label] for label in labels if label in self.heads]
         while ahead:
             spec = ahead.pop()
-            if spec not in found:
-                found[spec] = None
+            if spec not in reached:
+                reached[spec] = None
                 ahead += [rows.source for rows in spec.inputs]
-        return sorted(found, key=self.number.__getitem__)
+        return sorted(reached, key=self.number.__getitem__)
 
     def numbers(self, labels: Iterable[str]) -> str:
         """The numbers of the operators that rules need, events of types aside: `3 to 7, 12`."""

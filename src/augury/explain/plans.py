@@ -61,13 +61,13 @@ def plan_on_some_clock(plan: Plan) -> PhysicalPlan:
 
 def _readings(modules: Iterable[s.Module]) -> Mapping[Span, str]:
     printer = Printer(explicit=True, width=10_000)
-    found: dict[Span, str] = {}
+    readings: dict[Span, str] = {}
     for module in modules:
         for statement in module.statements:
             text = printer.statement(statement)
             if isinstance(statement, s.RuleStatement):
-                found[statement.span] = text
-    return found
+                readings[statement.span] = text
+    return readings
 
 
 # Text
@@ -81,13 +81,13 @@ def _text(plan: Plan, operators: OperatorPlan, readings: Mapping[Span, str]) -> 
     ]
     labels = operators.heads.keys() - properties.keys()  # of the rules that queries are
     for query in plan.graph_queries:
-        own = [label for label in operators.heads if label in labels and label.startswith(f"{query.name}·")]
-        trees = [line for label in own for line in _labelled("runs as", operators.tree(label))]
+        heads = [label for label in operators.heads if label in labels and label.startswith(f"{query.name}·")]
+        trees = [line for label in heads for line in _labelled("runs as", operators.tree(label))]
         parts.append("\n".join([query_text(query), *trees]))
     if not parts:
         return "no event rules"
-    known = ["\n".join(["knowledge", *_knowledge_text(plan)])] if call_modes(plan) else []
-    return "\n\n".join([*parts, *known, "\n".join(["on Spark", *stages_text(plan, operators)])])
+    knowledge = ["\n".join(["knowledge", *_knowledge_text(plan)])] if call_modes(plan) else []
+    return "\n\n".join([*parts, *knowledge, "\n".join(["on Spark", *stages_text(plan, operators)])])
 
 
 def _strata(plan: Plan) -> dict[str, Stratum]:
@@ -95,16 +95,18 @@ def _strata(plan: Plan) -> dict[str, Stratum]:
 
 
 def _rule_text(
-    rule: Rule, found: Properties, stratum: Stratum, readings: Mapping[Span, str], operators: OperatorPlan
+    rule: Rule, properties: Properties, stratum: Stratum, readings: Mapping[Span, str], operators: OperatorPlan
 ) -> Iterator[str]:
     yield f"rule {rule.label}"
     yield f"  reading   {readings.get(rule.span, '')}"
-    yield f"  key       {', '.join(found.key) or 'none: its events share no variable'}"
-    horizon = {None: "without bound", 0: "nothing is kept"}.get(found.horizon) or show_duration(found.horizon or 0)
-    longest = "" if found.longest is None else f", its events last {show_duration(found.longest)} at most"
-    points = ", for point inputs" if found.horizon is not None and found.any_length is None else ""
+    yield f"  key       {', '.join(properties.key) or 'none: its events share no variable'}"
+    horizon = {None: "without bound", 0: "nothing is kept"}.get(properties.horizon) or show_duration(
+        properties.horizon or 0
+    )
+    longest = "" if properties.longest is None else f", its events last {show_duration(properties.longest)} at most"
+    points = ", for point inputs" if properties.horizon is not None and properties.any_length is None else ""
     yield f"  horizon   {horizon}{points}{longest}"
-    yield from (f"  certain   {text}" for text in found.certain_when)
+    yield from (f"  certain   {text}" for text in properties.certain_when)
     yield f"  stratum   {stratum.number}{', recursive' if stratum.recursive else ''}"
     if rule.label in operators.heads:
         yield from _labelled("runs as", operators.tree(rule.label))
@@ -134,18 +136,18 @@ def _json(plan: Plan, operators: OperatorPlan, readings: Mapping[Span, str]) -> 
 
 
 def _rule_json(
-    rule: Rule, found: Properties, stratum: Stratum, readings: Mapping[Span, str], operators: OperatorPlan
+    rule: Rule, properties: Properties, stratum: Stratum, readings: Mapping[Span, str], operators: OperatorPlan
 ) -> dict[str, Any]:
     head = operators.heads.get(rule.label)
     return {
         "label": rule.label,
         "reading": readings.get(rule.span, ""),
         "head": None if head is None else operators.number[head],
-        "key": list(found.key),
-        "horizon_us": found.horizon,
-        "horizon_any_length_us": found.any_length,
-        "longest_us": found.longest,
-        "certain": list(found.certain_when),
+        "key": list(properties.key),
+        "horizon_us": properties.horizon,
+        "horizon_any_length_us": properties.any_length,
+        "longest_us": properties.longest,
+        "certain": list(properties.certain_when),
         "stratum": stratum.number,
         "recursive": stratum.recursive,
     }
@@ -157,24 +159,24 @@ def _rule_json(
 def _knowledge_text(plan: Plan) -> Iterator[str]:
     printer = Printer()
     printer.prefixes |= plan.prefixes
-    for one in answering(plan, call_modes(plan)):
-        name, arity = one.predicate
+    for answer in answering(plan, call_modes(plan)):
+        name, arity = answer.predicate
         shown = (
             f'sparql("{" ".join(plan.queries[name].text.split())[:60]}…")'
             if name in plan.queries
             else printer.name(name)
         )
         yield f"  {shown}/{arity}"
-        yield f"            {one.how}"
+        yield f"            {answer.how}"
 
 
 def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.predicate[0],
-            "arity": one.predicate[1],
-            "bound": [[i for i, bound in enumerate(mode) if bound] for mode in one.modes],
-            "answered": one.how,
+            "name": answer.predicate[0],
+            "arity": answer.predicate[1],
+            "bound": [[i for i, bound in enumerate(mode) if bound] for mode in answer.modes],
+            "answered": answer.how,
         }
-        for one in answering(plan, call_modes(plan))
+        for answer in answering(plan, call_modes(plan))
     ]

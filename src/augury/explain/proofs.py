@@ -28,13 +28,13 @@ class Proofs(Static):
         self.knowledge, self.version = knowledge, knowledge.version
         self.timed = any(relation.timed for relation in knowledge.relations.values())
 
-    def solve(self, condition: Holds | Unless, binding: Binding, at: int) -> Iterator[tuple[Binding, Proof]]:
+    def solve(self, condition: Holds | Unless, binding: Binding, time: int) -> Iterator[tuple[Binding, Proof]]:
         """As the reference does; for a transitive predicate whose arguments are bound, a shortest way between them."""
         predicate = condition.predicate
-        call = self._call(condition.name, condition.args, binding, at if self.timed else None)
+        call = self._call(condition.name, condition.args, binding, time if self.timed else None)
         way = self._way(predicate, call) if not any(a is Wild for a in call.args) else None
         if way is None:
-            yield from super().solve(condition, binding, at)
+            yield from super().solve(condition, binding, time)
             return
         edge = self.knowledge.closures.edges[predicate][0]
         steps = tuple(Proof(edge, step) for step in pairwise(way))
@@ -68,7 +68,7 @@ class Proofs(Static):
         words = self.knowledge.words
         places = tuple(i for i, a in enumerate(call.args) if a is not Wild)
         asked = [np.array([words.encode(call.args[i])], np.int64) for i in places]  # type: ignore[arg-type]
-        at = np.array([FAR if call.at is None else call.at], np.int64)
-        _, columns = relation.find(places, asked, 1, at)
+        times = np.array([FAR if call.at is None else call.at], np.int64)
+        _, columns = relation.find(places, asked, 1, times)
         rows = zip(*(c.tolist() for c in columns), strict=True) if columns else ((),) * len(_)
         return [Fact(call.name, tuple(words.decode(c) for c in row)) for row in rows]

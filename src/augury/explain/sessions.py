@@ -65,9 +65,9 @@ def _id(event: Event) -> str:
     return content_id(event.type, event.args, event.start, event.end)
 
 
-def _one_of(format: str, *known: str) -> None:
-    if format not in known:
-        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(known)}")
+def _one_of(format: str, *formats: str) -> None:
+    if format not in formats:
+        raise RunError(f"unknown format `{format}`", hint=f"there is {', '.join(formats)}")
 
 
 def explain_session(session: Session, format: str = "text") -> str:

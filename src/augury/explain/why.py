@@ -58,14 +58,14 @@ def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Beca
     result: dict[OrderKey, Because] = {}
     open_trees = [tree] if events else []
     while open_trees:
-        one = open_trees.pop()
-        for derivation, parts in one.ways:
+        open_tree = open_trees.pop()
+        for derivation, parts in open_tree.ways:
             open_trees += parts
             proofs = list(derivation.proofs)
             while proofs:
                 proof = proofs.pop()
                 proofs += (below._replace(was=proof.was) for below in proof.children)
-                last = one.event.end - proof.was
+                last = open_tree.event.end - proof.was
                 made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= last]
                 if made and _key_of(proof) not in result:
                     because = _because(model, made[-1], all, ()) or Because(made[-1])

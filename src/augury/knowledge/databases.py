@@ -109,83 +109,83 @@ def _open_duckdb(path: str, limits: Limits) -> Any:
         raise DataError(f"cannot be opened: {_first_line(error)}", path) from None
 
 
-def _check_select(query: str, place: str) -> None:
+def _check_select(query: str, source: str) -> None:
     """Refuses all that DuckDB would run beside one SELECT, or instead of it."""
     import duckdb
 
     try:
-        found = duckdb.extract_statements(query)
+        statements = duckdb.extract_statements(query)
     except duckdb.Error:
         return  # the database says what is wrong with it
-    if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
-        raise _no_reading(query, place)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise _no_reading(query, source)
 
 
-def _no_reading(query: str, place: str) -> DataError:
-    return DataError("a database is read only, by one SELECT", place, f"not by {query.strip()[:60]!r}")
+def _no_reading(query: str, source: str) -> DataError:
+    return DataError("a database is read only, by one SELECT", source, f"not by {query.strip()[:60]!r}")
 
 
-def query_sheet(connection: Any, query: str, place: str, limits: Limits = NO_LIMITS) -> Sheet:
+def query_sheet(connection: Any, query: str, source: str, limits: Limits = NO_LIMITS) -> Sheet:
     """The rows that a query gives, on any connection of the Python database API."""
     if type(connection).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        return _duckdb_sheet(connection, query, place, limits)
+        return _duckdb_sheet(connection, query, source, limits)
 
     def fetch() -> Sheet:
         with closing(connection.cursor()) as cursor:
             cursor.execute(query)
             if cursor.description is None:
-                raise _no_query(query, place)
+                raise _no_query(query, source)
             names, rows, size = [d[0] for d in cursor.description], list[Any](), 0
             while some := cursor.fetchmany(_ROWS):
                 rows += some
                 size += sum(getsizeof(cell) for row in some for cell in row)
-                _check_size(size, place, limits)
+                _check_size(size, source, limits)
         cells: list[Cells] = (
             [PlainCells(_plain(c)) for c in zip(*rows, strict=True)] if rows else [PlainCells(()) for _ in names]
         )
-        return Sheet(tuple(names), cells, len(rows), place, top=place)
+        return Sheet(tuple(names), cells, len(rows), source, top=source)
 
     kind = "sqlite" if isinstance(connection, sqlite3.Connection) else ""
-    with _timed(connection, query, place, limits):
-        return _asked(fetch, query, place, lambda: _tables(connection.cursor(), kind))
+    with _timed(connection, query, source, limits):
+        return _asked(fetch, query, source, lambda: _tables(connection.cursor(), kind))
 
 
-def _duckdb_sheet(connection: Any, query: str, place: str, limits: Limits) -> Sheet:
+def _duckdb_sheet(connection: Any, query: str, source: str, limits: Limits) -> Sheet:
     def fetch() -> Sheet:
         relation = connection.sql(query)
         if relation is None:
-            raise _no_query(query, place)
-        return sheet_of(_fetched(relation, place, limits), place)
+            raise _no_query(query, source)
+        return sheet_of(_fetched(relation, source, limits), source)
 
-    with _timed(connection, query, place, limits):
-        return _asked(fetch, query, place, lambda: _tables(connection, "duckdb"))
+    with _timed(connection, query, source, limits):
+        return _asked(fetch, query, source, lambda: _tables(connection, "duckdb"))
 
 
-def relation_sheet(relation: object, place: str) -> Sheet:
+def relation_sheet(relation: object, source: str) -> Sheet:
     """The rows of a relation of DuckDB."""
-    return _asked(lambda: sheet_of(_fetched(relation, place, NO_LIMITS), place), "", place, list)
+    return _asked(lambda: sheet_of(_fetched(relation, source, NO_LIMITS), source), "", source, list)
 
 
-def _fetched(relation: Any, place: str, limits: Limits) -> Any:
+def _fetched(relation: Any, source: str, limits: Limits) -> Any:
     """The rows of a relation as a table, some at a time."""
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     reader, parts, size = read(_ROWS), list[Any](), 0
     for part in reader:
         parts.append(part)
         size += part.nbytes
-        _check_size(size, place, limits)
+        _check_size(size, source, limits)
     return pa.Table.from_batches(parts, reader.schema)
 
 
-def _check_size(size: int, place: str, limits: Limits) -> None:
+def _check_size(size: int, source: str, limits: Limits) -> None:
     """Refuses to fetch more rows than the limits or the memory allow."""
     if limits.bytes is not None and size > limits.bytes:
-        raise DataError(f"the query gives more than {limits.bytes:,} bytes", place, "--limit bytes=…")
-    ReadLimits(place).check()
+        raise DataError(f"the query gives more than {limits.bytes:,} bytes", source, "--limit bytes=…")
+    ReadLimits(source).check()
 
 
 @contextmanager
-def _timed(connection: object, query: str, place: str, limits: Limits) -> Iterator[None]:
+def _timed(connection: object, query: str, source: str, limits: Limits) -> Iterator[None]:
     """Interrupts a query that takes longer than the limits allow."""
     if limits.time is None or not hasattr(connection, "interrupt"):
         yield
@@ -205,7 +205,7 @@ def _timed(connection: object, query: str, place: str, limits: Limits) -> Iterat
         if not over.is_set():
             raise
         said = f"the query takes longer than {show_duration(limits.time)}"
-        raise DataError(said, place, f"--limit time=… lets it take longer; it is {query.strip()[:200]}") from error
+        raise DataError(said, source, f"--limit time=… lets it take longer; it is {query.strip()[:200]}") from error
     finally:
         timer.cancel()
         timer.join()
@@ -218,7 +218,7 @@ def _plain(cells: Sequence[object]) -> Sequence[Any]:
     return [datetime.combine(v, time()) if type(v) is date else v for v in cells]
 
 
-def _asked(fetch: Callable[[], Sheet], query: str, place: str, tables: Callable[[], list[str]]) -> Sheet:
+def _asked(fetch: Callable[[], Sheet], query: str, source: str, tables: Callable[[], list[str]]) -> Sheet:
     """The answer of a database; whatever it raises is an error of the query."""
     try:
         return fetch()
@@ -226,12 +226,12 @@ def _asked(fetch: Callable[[], Sheet], query: str, place: str, tables: Callable[
         raise
     except Exception as error:  # every driver has exceptions of its own
         if str(error).startswith("not authorized"):
-            raise _no_reading(query, place) from None
-        raise DataError(f"the query fails: {_first_line(error)}", place, _hint(str(error), query, tables)) from None
+            raise _no_reading(query, source) from None
+        raise DataError(f"the query fails: {_first_line(error)}", source, _hint(str(error), query, tables)) from None
 
 
-def _no_query(query: str, place: str) -> DataError:
-    return DataError("the query gives no rows", place, f"it is to be a SELECT, not {query.strip()[:60]!r}")
+def _no_query(query: str, source: str) -> DataError:
+    return DataError("the query gives no rows", source, f"it is to be a SELECT, not {query.strip()[:60]!r}")
 
 
 def _hint(message: str, query: str, tables: Callable[[], list[str]]) -> str:
@@ -239,13 +239,13 @@ def _hint(message: str, query: str, tables: Callable[[], list[str]]) -> str:
     absent = _ABSENT.search(message)
     if absent is None:
         return f"it is {query.strip()}" if query else ""
-    known = tables()
-    close = nearest(next(name for name in absent.groups() if name), known)
+    names = tables()
+    close = nearest(next(name for name in absent.groups() if name), names)
     return (
         f"there is `{close}`"
         if close
-        else f"the tables are {', '.join(sorted(known))}"
-        if known
+        else f"the tables are {', '.join(sorted(names))}"
+        if names
         else "it has no tables"
     )
 

@@ -133,14 +133,14 @@ def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skippe
 
     if source.path != "-" and not source.remote and FORMATS[source.files()[0].form()].graphs:
         raise DataError("is RDF, and no table of facts", source.place, "give it with --rdf, or rdf=…")
-    found: list[StatementTable] = []
+    statements: list[StatementTable] = []
     tables: list[Sheet] = []
     for part in source.parts(limits=skipped.limits):
         if isinstance(part, Items):
-            found += facts_of_items(name, part, plan, clock, skipped)
+            statements += facts_of_items(name, part, plan, clock, skipped)
         else:
             tables.append(part)
-    return found + facts_of_sheets(name, tables, plan, clock, skipped)
+    return statements + facts_of_sheets(name, tables, plan, clock, skipped)
 
 
 def _check_form(source: SourceFile) -> None:
@@ -203,13 +203,13 @@ def statement_from(name: str, row: object, plan: Plan, clock: Clock) -> Statemen
     declared = plan.static.get(name)
     op = since = until = None
     if isinstance(row, Mapping) and "functor" not in row:
-        own = set() if "args" in row else {a.name for a in declared or ()}
-        roles = {key: row.get(key) for key in FACT_ROLES if key not in own}
+        arguments = set() if "args" in row else {a.name for a in declared or ()}
+        roles = {key: row.get(key) for key in FACT_ROLES if key not in arguments}
         op, since, until = roles.get("op"), _since(roles, clock), time_of(roles.get("valid_to"), "valid_to", clock)
         named = {k: v for k, v in row.items() if k not in roles}
-        for key in named.keys() - own - {"args"}:
-            if own or "args" in row:
-                close = misspelt(str(key), [*FACT_ROLES, *own])
+        for key in named.keys() - arguments - {"args"}:
+            if arguments or "args" in row:
+                close = misspelt(str(key), [*FACT_ROLES, *arguments])
                 if close:
                     raise DataError(f"a fact of `{name}` has no `{key}`", hint=f"did you mean `{close}`?")
         values = _values(name, named, plan)
@@ -247,17 +247,17 @@ def _since(roles: Mapping[str, object], clock: Clock) -> int | None:
     return time_of(roles.get(key), key, clock)
 
 
-def facts_listed(given: object) -> list[Any]:
+def facts_listed(facts: object) -> list[Any]:
     """Facts that are a list, to be looked at before the program is known."""
-    if given is None:
+    if facts is None:
         return []
-    if isinstance(given, Fact):
-        return [given]
-    if isinstance(given, str | Path) or not isinstance(given, Iterable) or _sheets_of(given, "") is not None:
+    if isinstance(facts, Fact):
+        return [facts]
+    if isinstance(facts, str | Path) or not isinstance(facts, Iterable) or _sheets_of(facts, "") is not None:
         raise DataError(
             "facts are given by name", hint='facts={"store": …}, where … is a list, a table, a query or a path'
         )
-    result = list(given)
+    result = list(facts)
     for item in result:
         if not isinstance(item, Fact) and not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
             raise DataError(
@@ -268,18 +268,18 @@ def facts_listed(given: object) -> list[Any]:
 
 
 def facts_from(
-    given: Iterable[object] | Mapping[str, object], plan: Plan, clock: Clock, skipped: Skipped | None = None
+    source: Iterable[object] | Mapping[str, object], plan: Plan, clock: Clock, skipped: Skipped | None = None
 ) -> Facts:
     """Facts from `Fact` objects, or from pairs of a name and what holds its rows.
 
     That is a list of tuples or dicts, a table of Arrow, pandas or DuckDB, a connection and its query, or a path. A wrong
     row stops the run, unless `skipped` says otherwise.
     """
-    if isinstance(given, Facts):
-        return given
+    if isinstance(source, Facts):
+        return source
     tables: list[StatementTable] = []
     single: list[Fact] = []
-    items: Iterable[Any] = given.items() if isinstance(given, Mapping) else facts_listed(given)
+    items: Iterable[Any] = source.items() if isinstance(source, Mapping) else facts_listed(source)
     for item in items:
         if isinstance(item, Fact):
             single.append(item)
@@ -314,20 +314,20 @@ def _rows_from(name: str, rows: object, plan: Plan, clock: Clock, skipped: Skipp
 def full_name(name: str, plan: Plan) -> str:
     """The name of a predicate; a prefixed one as the IRI that it stands for."""
     prefix, colon, local = name.partition(":")
-    known = {**KNOWN_PREFIXES, **plan.prefixes}
-    return known[prefix] + local if colon and prefix in known and not local.startswith("//") else name
+    prefixes = {**KNOWN_PREFIXES, **plan.prefixes}
+    return prefixes[prefix] + local if colon and prefix in prefixes and not local.startswith("//") else name
 
 
-def _sheets_of(rows: object, place: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
+def _sheets_of(rows: object, source: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
     """What is a table, or a query for one, as sheets."""
     from augury.knowledge.databases import query_sheet, relation_sheet
 
     if isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor"):
-        return [query_sheet(rows[0], rows[1], place, limits)]
+        return [query_sheet(rows[0], rows[1], source, limits)]
     if type(rows).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        return [relation_sheet(rows, place)]
+        return [relation_sheet(rows, source)]
     library = type(rows).__module__.split(".")[0]
-    return sheets(rows, place) if is_table(rows) or library in ("pyarrow", "pandas") else None
+    return sheets(rows, source) if is_table(rows) or library in ("pyarrow", "pandas") else None
 
 
 # Checking
@@ -354,8 +354,10 @@ def check_facts(facts: Iterable[Fact], plan: Plan) -> None:
 
 def without_facts(facts: Iterable[Fact], plan: Plan) -> list[str]:
     """The static predicates that the program asks for and nothing defines."""
-    known = {name for name, _ in _predicates(facts)} | {c.name for c in plan.clauses} | {name for name, _ in plan.made}
-    return sorted({name for name, _ in static_calls(plan)} - known)
+    predicates = (
+        {name for name, _ in _predicates(facts)} | {c.name for c in plan.clauses} | {name for name, _ in plan.made}
+    )
+    return sorted({name for name, _ in static_calls(plan)} - predicates)
 
 
 def _predicates(facts: Iterable[Fact]) -> list[Predicate]:

@@ -65,11 +65,11 @@ class Graphs:
         return list(zip(quads, (graph.entailment for graph in self.listed), strict=True))
 
     @staticmethod
-    def of(given: Any, skipped: Skipped | None = None) -> Graphs:
+    def of(graphs: Any, skipped: Skipped | None = None) -> Graphs:
         """Graphs from a path, triples, a `Graph`, or a list of them."""
-        if isinstance(given, Graphs):
-            return given
-        listed = [given] if isinstance(given, str | Path | RdfGraph | RdfTriples) else list(given or ())
+        if isinstance(graphs, Graphs):
+            return graphs
+        listed = [graphs] if isinstance(graphs, str | Path | RdfGraph | RdfTriples) else list(graphs or ())
         for item in listed:
             if not isinstance(item, str | Path | RdfGraph | RdfTriples):
                 raise RunError(f"a graph is a path or augury.rdf(…), not {type(item).__name__}")
@@ -79,10 +79,10 @@ class Graphs:
     def schema(self) -> Schema | None:
         return None if self.entailing is None else Schema(self.entailing)
 
-    def facts(self, plan: Plan, known: Facts | None = None) -> Facts:
+    def facts(self, plan: Plan, others: Facts | None = None) -> Facts:
         """The facts of the predicates and queries that a program asks for, those aside that are known."""
         if not self.given:
-            self._refuse_queries(plan, known)
+            self._refuse_queries(plan, others)
             return Facts()
         asked = {name for name, arity in static_calls(plan) if arity == 2}
         tables = [] if self.plain is None else self.plain.tables(asked)
@@ -107,8 +107,8 @@ class Graphs:
             self._refuse_queries(plan, None)
             return Facts()
         asked = {name for name, arity in static_calls(plan) if arity == 2}
-        found = RdfTriples.of(closure(self.entailing)) if self.entailing is not None else None
-        parts = [t for t in (self.plain, found) if t is not None]
+        closed_triples = RdfTriples.of(closure(self.entailing)) if self.entailing is not None else None
+        parts = [t for t in (self.plain, closed_triples) if t is not None]
         whole = RdfTriples.joined([*parts, *(t for t in (self.entailing,) if t is not None)])  # with the graphs of each
         tables = [table for part in parts for table in part.tables(asked)]
         tables += [answers(name, query.text, lambda: whole) for name, query in plan.queries.items()]
@@ -121,8 +121,8 @@ class Graphs:
             parts.append(self.schema.entailed())
         return RdfTriples.joined(parts)
 
-    def _refuse_queries(self, plan: Plan, known: Facts | None) -> None:
-        answered = {name for name, _ in known.predicates} if known is not None else set()
+    def _refuse_queries(self, plan: Plan, others: Facts | None) -> None:
+        answered = {name for name, _ in others.predicates} if others is not None else set()
         if plan.queries.keys() - answered:
             raise DataError(
                 "the program asks `sparql`, but no graph is given", hint="give one with --rdf FILE, or rdf=…"
@@ -166,6 +166,6 @@ def read_facts(
     facts: Iterable[tuple[str, str]], rdf: Iterable[RdfGraph], plan: Plan, clock: Clock, skipped: Skipped
 ) -> tuple[Facts, Graphs]:
     """The facts of files and databases, and the graphs."""
-    known = sum((read_fact_file(name, path, plan, clock, skipped) for name, path in facts), Facts())
-    check_facts(known, plan)
-    return known, Graphs(rdf, skipped)
+    result = sum((read_fact_file(name, path, plan, clock, skipped) for name, path in facts), Facts())
+    check_facts(result, plan)
+    return result, Graphs(rdf, skipped)

@@ -52,7 +52,7 @@ class Knowledge:
         self.words = Dictionary()
         self.context = Context(scalars, self, self.words, report)
         self.relations: dict[Predicate, FactRelation] = {}
-        self.clauses, own = divided(clauses)
+        self.clauses, table_rules = divided(clauses)
         self.reads = reads_of(self.clauses.values())
         self.component = {p: number for number, group in enumerate(components(self.clauses, self.reads)) for p in group}
         for predicate, listed in self.clauses.items():
@@ -68,7 +68,7 @@ class Knowledge:
         self.version = 0  # how often facts have changed
         self._kept_words = 0
         self._recoding: tuple[Dictionary, list[tuple[FactRelation, Array]]] | None = None
-        for table in tables_of(own):
+        for table in tables_of(table_rules):
             self.load(table)
         for statements in Facts.of(facts).statement_tables:
             self.load(statements)
@@ -95,32 +95,36 @@ class Knowledge:
 
     # Questions
 
-    def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
+    def solve(
+        self, predicate: Predicate, mode: Mode, asked: Sequence[Array], times: Array
+    ) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns: codes of the dictionary of knowledge.
 
         `asked` has a column for each argument that is bound. A question with null in it has no answer.
         """
         try:
-            return self._solve(predicate, mode, asked, at)
+            return self._solve(predicate, mode, asked, times)
         except BaseException:
             self.solver.forget()
             raise
 
-    def _solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
-        count, places = len(at), tuple(i for i, bound in enumerate(mode) if bound)
+    def _solve(
+        self, predicate: Predicate, mode: Mode, asked: Sequence[Array], times: Array
+    ) -> tuple[Array, list[Array]]:
+        count, places = len(times), tuple(i for i, bound in enumerate(mode) if bound)
         if predicate not in self.clauses:
             facts = self.relations.get(predicate)
             if facts is None:
                 return NONE, [NONE] * predicate[1]
-            return facts.find(places, asked, count, at)
-        at = self._epochs(predicate, at)
-        if count and self.closures.answers(predicate, int(at.min())):
+            return facts.find(places, asked, count, times)
+        times = self._epochs(predicate, times)
+        if count and self.closures.answers(predicate, int(times.min())):
             return self.closures.solve(predicate, mode, asked, count)
         answers = self.materialised.answers(predicate, count)
         if answers is not None:
             which, rows = answers.find(tuple(i + 1 for i in places), list(asked), count)
             return which, [answers.data[i + 1, rows] for i in range(predicate[1])]
-        return self.solver.solve(predicate, mode, asked, at)
+        return self.solver.solve(predicate, mode, asked, times)
 
     def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
         return near_by(self, context, where, frame, lambda codes: codes)
@@ -137,11 +141,11 @@ class Knowledge:
             self._bounds[predicate] = result
         return result
 
-    def _epochs(self, predicate: Predicate, at: Array) -> Array:
+    def _epochs(self, predicate: Predicate, times: Array) -> Array:
         bounds = self.bounds(predicate)
         if not len(bounds):
-            return np.full(len(at), FAR, np.int64)
-        position = np.searchsorted(bounds, at, side="right") - 1
+            return np.full(len(times), FAR, np.int64)
+        position = np.searchsorted(bounds, times, side="right") - 1
         return np.where(position < 0, FAR, bounds[position])
 
     def last_bound(self, predicate: Predicate) -> int:

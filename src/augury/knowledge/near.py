@@ -75,13 +75,13 @@ class PointIndex:
         bits = max(self._count, 1).bit_length()
         circles = _circles(lat[asked], lon[asked], km[asked])
         keys = [self._keys(level, asked, circles, bits) for level in self._levels]
-        found = np.sort(np.concatenate([np.empty(0, np.int64), *keys]), kind="stable")  # it is nearly in order
-        queries, rows, doubtful = found >> (bits + 1), (found >> 1) & ((1 << bits) - 1), np.flatnonzero(found & 1)
+        ordered = np.sort(np.concatenate([np.empty(0, np.int64), *keys]), kind="stable")  # it is nearly in order
+        queries, rows, doubtful = ordered >> (bits + 1), (ordered >> 1) & ((1 << bits) - 1), np.flatnonzero(ordered & 1)
         if not len(doubtful):
             return queries, rows
         q, row = queries[doubtful], rows[doubtful]
         exact = distances_km(lat[q], lon[q], self._lat[row], self._lon[row])
-        kept = np.ones(len(found), bool)
+        kept = np.ones(len(ordered), bool)
         kept[doubtful] = exact < km[q] if strict else exact <= km[q]
         return queries[kept], rows[kept]
 
@@ -186,14 +186,14 @@ def _circles(lat: Floats, lon: Floats, km: Array) -> Array:
 
 @Kernel
 def around(
-    asked: Array, begin: int, circles: Array, level: _Level, alive: Flags, bits: int, found: Array
+    asked: Array, begin: int, circles: Array, level: _Level, alive: Flags, bits: int, keys: Array
 ) -> tuple[int, int, int]:
     """Finds the points of a level around queries, as keys: the query, then `bits` bits for the row, then 1 for doubt.
 
     Returns how far it came, how many points it found, and how many it looked at; it stops early where `found` has no room.
     """
     ends, first, lon, places, rows = level
-    n, room, touched, bands = 0, len(found), 0, len(first) - 1
+    n, room, touched, bands = 0, len(keys), 0, len(first) - 1
     for i in range(begin, len(asked)):
         x, y, z, inside, outside = circles[0, i], circles[1, i], circles[2, i], circles[3, i], circles[4, i]
         south, north, west, east = circles[5, i], circles[6, i], circles[7, i], circles[8, i]
@@ -232,6 +232,6 @@ def around(
                     if chord <= outside and alive[rows[k]]:
                         if n == room:
                             return i, began, touched
-                        found[n] = (((asked[i] << bits) | rows[k]) << 1) | (0 if chord < inside else 1)
+                        keys[n] = (((asked[i] << bits) | rows[k]) << 1) | (0 if chord < inside else 1)
                         n += 1
     return len(asked), n, touched

@@ -45,9 +45,9 @@ def near_by(
             continue
         if not is_pure(compare.left, compare.right):
             return None
-        found = _question(compare, condition, frame)
-        if found is not None:
-            places, lat, lon, km, strict = found
+        asked = _question(compare, condition, frame)
+        if asked is not None:
+            places, lat, lon, km, strict = asked
             near = _facts_near(knowledge, context, condition, places, (lat, lon, km), strict, frame)
             if near is None:
                 return None

@@ -110,23 +110,23 @@ def format_of(form: Form) -> Any:
     return getattr(oxigraph().RdfFormat, form.upper().replace("-", "_").replace("/", "_"))
 
 
-def _malformed(error: SyntaxError, place: str, form: Form, before: int = 0) -> DataError:
+def _malformed(error: SyntaxError, source: str, form: Form, before: int = 0) -> DataError:
     hint = "write the whole IRI, such as <http://example.org/a>" if "No scheme found" in error.msg else ""
-    at = f"{place}:{before + error.lineno}" if error.lineno else place
-    return DataError(f"malformed {form}: {said_by_parser(error)}", at, hint)
+    position = f"{source}:{before + error.lineno}" if error.lineno else source
+    return DataError(f"malformed {form}: {said_by_parser(error)}", position, hint)
 
 
 # Lines of N-Triples and N-Quads
 
 
-def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
+def _lines(file: IO[bytes], source: str) -> Iterator[bytes]:
     """The lines of a file, a chunk of them at a time."""
     remaining = b""
     while block := file.read(CHUNK):
         block = remaining + block
         cut = block.rfind(b"\n") + 1
         if len(block) - cut > LINE:
-            raise DataError(f"a line of more than {LINE:,} bytes", place)
+            raise DataError(f"a line of more than {LINE:,} bytes", source)
         yield block[:cut]
         remaining = block[cut:]
     yield remaining
@@ -135,8 +135,8 @@ def _lines(file: IO[bytes], place: str) -> Iterator[bytes]:
 class _FileReading:
     """The terms and statements of one file while it is read. Until the end, the key of a blank node is `_:label.`."""
 
-    def __init__(self, place: str, form: Form, skipped: Skipped) -> None:
-        self.place, self.form, self.skipped = place, form, skipped
+    def __init__(self, source: str, form: Form, skipped: Skipped) -> None:
+        self.place, self.form, self.skipped = source, form, skipped
         self.terms = Terms()
         self.rows = [np.empty((0, 4), np.int32)]
         self.before = 0  # lines that are read already
@@ -149,16 +149,16 @@ class _FileReading:
             bounds = np.append(bounds, len(data))
         count = len(bounds) - 1
         expect_work(count)
-        found, plain = np.empty((5, 0), np.int64), np.zeros(count, bool)
+        rows, plain = np.empty((5, 0), np.int64), np.zeros(count, bool)
         if compiled() and _is_utf_8(lines):
             nameless = frozen(b""), np.zeros(count + 1, np.int64)
-            found, plain, _ = scan(data, bounds, lambda: nameless, self.terms, lines=True)
+            rows, plain, _ = scan(data, bounds, lambda: nameless, self.terms, lines=True)
             if self.form == "N-Triples":  # which has no graphs
-                named = found[4] >= 0
-                plain[found[0, named]] = False
-                found = found[:, ~named]
+                named = rows[4] >= 0
+                plain[rows[0, named]] = False
+                rows = rows[:, ~named]
         odd = self._parsed([(i, lines[bounds[i] : bounds[i + 1]]) for i in np.flatnonzero(~plain).tolist()])
-        both = np.concatenate([found.T, odd])
+        both = np.concatenate([rows.T, odd])
         self.rows.append(both[np.argsort(both[:, 0], kind="stable"), 1:].astype(np.int32))
         self.before += count
 
@@ -259,26 +259,26 @@ def _stopping(parser: Iterator[object], file: IO[bytes], reading: _FileReading, 
         raise _malformed(error, reading.place, reading.form) from None
 
 
-def _checked(data: bytes, place: str, form: Form) -> bytes:
+def _checked(data: bytes, source: str, form: Form) -> bytes:
     """A document that is not empty, and well-formed XML where it should be: the parser takes one that is cut off."""
     if not data.strip():
-        raise DataError("is empty", place)
+        raise DataError("is empty", source)
     if form == "JSON-LD" and _depth_of_json(data) > DEEPEST:
-        raise _too_deep(place)
+        raise _too_deep(source)
     if form == "RDF/XML":
         from xml.parsers import expat
 
         try:
-            _xml_parser(place).Parse(data, True)
+            _xml_parser(source).Parse(data, True)
         except expat.ExpatError as error:
             text = expat.errors.messages[error.code]
-            raise DataError(f"malformed XML: {text} at column {error.offset + 1}", f"{place}:{error.lineno}") from None
+            raise DataError(f"malformed XML: {text} at column {error.offset + 1}", f"{source}:{error.lineno}") from None
     return data
 
 
-def _too_deep(place: str) -> DataError:
+def _too_deep(source: str) -> DataError:
     return DataError(
-        f"is nested more than {DEEPEST} deep", place, "give nodes an id, and say of each where it stands alone"
+        f"is nested more than {DEEPEST} deep", source, "give nodes an id, and say of each where it stands alone"
     )
 
 
@@ -292,7 +292,7 @@ def _depth_of_json(data: bytes) -> int:
     return _depth(re.sub(_STRING, b"", data, flags=re.DOTALL), "[{", "]}")
 
 
-def _check_triple_terms(file: IO[bytes], place: str) -> None:
+def _check_triple_terms(file: IO[bytes], source: str) -> None:
     """Refuses triples inside triples beyond measure, `<<( … <<( …`; only a file with very many is looked at closely."""
     begin = file.tell()
     count = sum(block.count(b"<<") for block in iter(lambda: file.read(CHUNK), b""))
@@ -306,7 +306,7 @@ def _check_triple_terms(file: IO[bytes], place: str) -> None:
         )
         file.seek(begin)
         if _depth(bare.replace(b"<<", b"{").replace(b">>", b"}"), "{", "}") > DEEPEST:
-            raise _too_deep(place)
+            raise _too_deep(source)
 
 
 def _depth(bare: bytes, opening: str, closing: str) -> int:
@@ -316,7 +316,7 @@ def _depth(bare: bytes, opening: str, closing: str) -> int:
     return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
 
 
-def _xml_parser(place: str) -> Any:
+def _xml_parser(source: str) -> Any:
     """A parser that only looks whether XML is well-formed, and not nested too deeply."""
     from xml.parsers import expat
 
@@ -326,7 +326,7 @@ def _xml_parser(place: str) -> Any:
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise _too_deep(f"{place}:{parser.CurrentLineNumber}")
+            raise _too_deep(f"{source}:{parser.CurrentLineNumber}")
 
     def closed(name: str) -> None:
         nonlocal depth
@@ -349,8 +349,8 @@ class _ByLine:
             self.rest = self.lines[self.number]
             self.number += 1
         size = len(self.rest) if size < 0 else size
-        given, self.rest = self.rest[:size], self.rest[size:]
-        return given
+        data, self.rest = self.rest[:size], self.rest[size:]
+        return data
 
 
 def _line_of_mistake(data: bytes, form: Form, base: str) -> int | None:
@@ -364,7 +364,7 @@ def _line_of_mistake(data: bytes, form: Form, base: str) -> int | None:
     return None
 
 
-def _remote(data: bytes, place: str) -> DataError:
+def _remote(data: bytes, source: str) -> DataError:
     """What is said about a context that would have to be fetched."""
     try:
         result = next(_contexts(json.loads(data)), "")
@@ -374,7 +374,7 @@ def _remote(data: bytes, place: str) -> DataError:
     line = data[: data.find(spelt)].count(b"\n") + 1 if result and spelt in data else 0
     return DataError(
         f"its @context is in another document, which is not fetched{f': {result}' if result else ''}",
-        f"{place}:{line}" if line else place,
+        f"{source}:{line}" if line else source,
         "put the object that is there into the @context of the file",
     )
 

@@ -237,8 +237,8 @@ class Schema:
         """rdfs9: the instances with the superclasses of their classes."""
         start, count = self._ups_of_each()
         before = np.cumsum(count) - count
-        at = np.arange(int(count.sum())) + np.repeat(start - before, count)
-        return np.repeat(self.types[0], count), self.supers[1][at]
+        positions = np.arange(int(count.sum())) + np.repeat(start - before, count)
+        return np.repeat(self.types[0], count), self.supers[1][positions]
 
 
 NONE: Pairs = (np.empty(0, np.int32), np.empty(0, np.int32))

@@ -24,7 +24,7 @@ def facts_of_sheets(
     name: str, sheets: Iterable[Sheet], plan: Plan, clock: Clock, skipped: Skipped
 ) -> list[StatementTable]:
     """The facts of sheets; a wrong row stops the run, or is skipped."""
-    found: list[StatementTable] = []
+    statements: list[StatementTable] = []
     held: list[Sheet] = []
     columns: tuple[str, ...] | None = None
     for sheet in sheets:
@@ -34,8 +34,10 @@ def facts_of_sheets(
         if name not in plan.static and any(isinstance(cells, TextCells) for cells in sheet.cells):
             held.append(sheet)  # what its columns are is known when all of them are there
         else:
-            found += facts_of_sheet(name, sheet, plan, clock, skipped)
-    return found + [table for sheet in with_kinds(held) for table in facts_of_sheet(name, sheet, plan, clock, skipped)]
+            statements += facts_of_sheet(name, sheet, plan, clock, skipped)
+    return statements + [
+        table for sheet in with_kinds(held) for table in facts_of_sheet(name, sheet, plan, clock, skipped)
+    ]
 
 
 def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:

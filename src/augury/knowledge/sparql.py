@@ -43,20 +43,20 @@ class QueryDataset:
     @staticmethod
     def of(text: str) -> QueryDataset | None:
         bare = ASIDE.sub(lambda aside: aside[0] if aside[0].startswith("<") else " ", text)
-        prefixes, found = dict(_PREFIX.findall(bare)), _DATASET.findall(bare)
-        graphs = [(named, iri or prefixes.get(prefix, f"{prefix}:") + local) for named, iri, prefix, local in found]
+        prefixes, clauses = dict(_PREFIX.findall(bare)), _DATASET.findall(bare)
+        graphs = [(named, iri or prefixes.get(prefix, f"{prefix}:") + local) for named, iri, prefix, local in clauses]
         merged, named = (tuple(g for n, g in graphs if bool(n) == is_named) for is_named in (False, True))
         return QueryDataset(merged, named) if graphs else None
 
     def check(self, triples: RdfTriples) -> None:
         """Refuses a graph that is not there: nothing is fetched, neither from a file nor from the web."""
-        known = {getattr(triples.terms[g], "text", "") for g in set(triples.graph.tolist()) - {-1}}
+        names = {getattr(triples.terms[g], "text", "") for g in set(triples.graph.tolist()) - {-1}}
         for name in (*self.merged, *self.named):
-            if name not in known:
-                listed = f"the graphs are {', '.join(f'<{g}>' for g in sorted(known)[:5])}"
+            if name not in names:
+                listed = f"the graphs are {', '.join(f'<{g}>' for g in sorted(names)[:5])}"
                 hint = "no graph has a name: give N-Quads, TriG or JSON-LD with --rdf, or leave FROM out"
                 raise DataError(
-                    f"the query reads FROM <{name}>, and there is no such graph", hint=listed if known else hint
+                    f"the query reads FROM <{name}>, and there is no such graph", hint=listed if names else hint
                 )
 
 
@@ -73,10 +73,10 @@ def _asked(store: Any, text: str, dataset: QueryDataset | None = None) -> Any:
             result = store.query(text, default_graph=ox.DefaultGraph(), named_graphs=named)
     except SyntaxError as error:
         position = re.search(r"at (\d+):(\d+)", str(error))
-        at = f" at line {position[1]}, column {position[2]} of the query" if position else ""
+        where = f" at line {position[1]}, column {position[2]} of the query" if position else ""
         if "Prefix not found" in str(error):
-            raise BadQuery(f"an unknown prefix{at}") from None
-        raise BadQuery(f"malformed SPARQL{at}") from None
+            raise BadQuery(f"an unknown prefix{where}") from None
+        raise BadQuery(f"malformed SPARQL{where}") from None
     except (ValueError, OSError) as error:
         raise BadQuery(f"SPARQL: {error}") from None
     if type(result).__name__ == "QueryTriples":
@@ -86,13 +86,13 @@ def _asked(store: Any, text: str, dataset: QueryDataset | None = None) -> Any:
 
 def answers(name: str, text: str, triples: Callable[[], RdfTriples]) -> FactTable:
     """The answers of a query over triples, as facts."""
-    known, dataset = triples(), QueryDataset.of(text)
+    rdf, dataset = triples(), QueryDataset.of(text)
     if dataset is not None:
-        dataset.check(known)
-    store = _store(known, dataset)
+        dataset.check(rdf)
+    store = _store(rdf, dataset)
 
-    def label(given: str) -> str:
-        return getattr(known.terms[int(given[1:])], "text", "")[2:] if given[0] == "n" else given
+    def label(id: str) -> str:
+        return getattr(rdf.terms[int(id[1:])], "text", "")[2:] if id[0] == "n" else id
 
     try:
         result = _asked(store, text, dataset)

@@ -42,12 +42,12 @@ def static_triples(graphs: Iterable[tuple[Quads, bool]]) -> FactTable:
         (entailing if entails else plain).append(numbers[quads.in_named_graphs()])
     stated = np.concatenate(entailing)
     everywhere = stated[stated[:, 3] < 0]
-    found = [np.concatenate(plain)]
+    parts = [np.concatenate(plain)]
     for name in unique(stated[:, 3]).tolist():
-        own = stated[stated[:, 3] == name]
-        closed = _closed(own if name < 0 else np.concatenate([own, everywhere]), terms)
-        found.append(np.column_stack([closed, np.full(len(closed), name)]))
-    rows, keys = np.concatenate(found), _keys(terms)
+        of_graph = stated[stated[:, 3] == name]
+        closed = _closed(of_graph if name < 0 else np.concatenate([of_graph, everywhere]), terms)
+        parts.append(np.column_stack([closed, np.full(len(closed), name)]))
+    rows, keys = np.concatenate(parts), _keys(terms)
     columns = tuple(Coded(keys, rows[:, i].astype(np.int32)) for i in (3, 0, 1, 2))  # -1 is null
     return FactTable(STATIC_TRIPLES, columns, len(rows))
 

@@ -110,11 +110,11 @@ def statement_tables(statements: Iterable[Statement]) -> list[StatementTable]:
     groups: dict[tuple[str, int], list[Statement]] = {}
     for item in statements:
         groups.setdefault((item.fact.name, len(item.fact.args)), []).append(item)
-    found: list[StatementTable] = []
+    tables: list[StatementTable] = []
     for group in groups.values():
         flags = np.array([s.retract for s in group], bool)
-        found += [StatementTable(t, flags if flags.any() else None) for t in tables_of(s.fact for s in group)]
-    return found
+        tables += [StatementTable(t, flags if flags.any() else None) for t in tables_of(s.fact for s in group)]
+    return tables
 
 
 def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
@@ -122,16 +122,16 @@ def timeline(statements: Iterable[Statement]) -> Iterator[Fact]:
 
     `open() from 2`, `retract open() at 5`, `open() from 7` → `open()` in [2, 5) and from 7 on.
     """
-    known: dict[Hashable, tuple[Fact, Statements]] = {}
+    grouped: dict[Hashable, tuple[Fact, Statements]] = {}
     for item in statements:
         fact = item.fact
-        _, about = known.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
+        _, about = grouped.setdefault((fact.name, fact_key(fact.args)), (fact, Statements()))
         since = ALWAYS if fact.since is None else fact.since
         if item.retract:
             about.add_retract(since)
         else:
             about.add_assert(since, EVER if fact.until is None else fact.until)
-    for fact, about in known.values():
+    for fact, about in grouped.values():
         for since, until in about.intervals():
             yield Fact(fact.name, fact.args, None if since == ALWAYS else since, None if until == EVER else until)
 

@@ -134,10 +134,10 @@ def _has_running_totals(collect: Collect, outer: Set[str], plan: Plan) -> bool:
     few = collect.last is not None and collect.last <= _FEW
     if collect.where or (collect.none if collect.by else few):  # what is no group has no value of `by`
         return False
-    own = {collect.label} if collect.label is not None else set()
+    window = {collect.label} if collect.label is not None else set()
     return all(
         (accumulates(part, plan.functions, plan.aggregates, ordered=True) or is_ranked(part, plan.functions))
         and not variables(*part.args) & outer
-        and labels(*part.args) <= own
+        and labels(*part.args) <= window
         for part in (total.aggregate for total in collect.totals)
     )

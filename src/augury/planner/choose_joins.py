@@ -70,7 +70,8 @@ class _Parts:
 def choose_join(planning: Planning, node: Join, needs: Needs, rule: str, select: ChooseSelect) -> Reading:
     """Pairs; of them those for which facts hold, without what must be absent, that the policy takes."""
     selection = POLICIES[node.policy.name]
-    changing = () if node.policy.per else tuple(c for c in node.where if planning.changes(c))
+    needs = needs.more(node.policy.per)
+    changing = () if node.policy.before_join else tuple(c for c in node.where if planning.changes(c))
     node = replace(node, where=tuple(c for c in node.where if c not in changing))
     if changing and selection is None:
         return select(planning, Select(node, changing, node.span), needs, rule)
@@ -78,16 +79,17 @@ def choose_join(planning: Planning, node: Join, needs: Needs, rule: str, select:
     shared = tuple(sorted(possible_vars(node.left) & possible_vars(node.right)))
     candidates = needs.of((*absences, *node.absent_where)).more(_absent_keys(node))
     above = candidates.of(changing)
-    below = above.of(where).more((*shared, *node.policy.per, node.policy.by or ""))
+    below = above.of(where).more((*shared, node.policy.by or ""))
     left, right = planning.pattern(node.left, below, rule), planning.pattern(node.right, below, rule)
     out = _columns(node, left, right, above, where)
-    if node.policy.per:
+    if node.policy.before_join:
         rows = _join_per(planning, node, left, right, out, shared, where, rule)
         return _without(planning, rows, node, absences, rule)
     keys = tuple(v for v in shared if v in bound_vars(node.left) & bound_vars(node.right))
     parts = _parts(planning, node, left, right, where, shared, keys)
     one_row = not (changing or absences or node.absent or _stretched(node))
     one_row = one_row and not (several_rows(node.left) or several_rows(node.right))
+    one_row = one_row and set(node.policy.per) <= set(keys)  # then the parts of a pair have one value
     if selection is not None and selection.join is not None and selection.joins(node.op) and one_row:
         spec = selection.join(**_join_fields(planning, parts, out, rule), policy=node.policy)
         return planning.add(spec, parts.where)

@@ -175,8 +175,8 @@ def choose_rule(planning: Planning, rule: Rule) -> DeriveSpec:
         rows = _having(planning, rule, rows)
     covers = rule.covers
     if rule.top is not None:
-        place = {rule.top.place} if rule.top.place else set()
-        out = Output.of(sorted(set(rows.vars) | place), sorted(rows.labels))
+        position = {rule.top.place} if rule.top.place else set()
+        out = Output.of(sorted(set(rows.vars) | position), sorted(rows.labels))
         rows, covers = planning.add(RankingSpec(inputs=(rows,), out=out, rule=rule.label, head=rule)), ()
     args, since = rule.args, rule.since
     if rule.at_most is not None:
@@ -307,12 +307,12 @@ def _named(planning: Planning, node: Label | Within, needs: Needs, rule: str) ->
     if isinstance(inner, Scan):
         return _scan(planning, inner, needs, rule, tuple(labels), longest)
     rows = planning.pattern(inner, Needs(needs.vars, needs.labels - set(labels)), rule)
-    own = dict.fromkeys(labels, -1)
+    named = dict.fromkeys(labels, -1)
     if longest is None:  # a label is two more ways to read the times of a row
         times = {**rows.labels, **dict.fromkeys(labels, (0, 1))}
-        return Reading(rows.source, rows.vars, FrozenDict(times), FrozenDict({**rows.named, **own}))
+        return Reading(rows.source, rows.vars, FrozenDict(times), FrozenDict({**rows.named, **named}))
     kept = [name for name in (*rows.labels, *labels) if name in needs.labels]
-    out = Output.of(rows.vars, kept, {**dict.fromkeys(rows.named, 0), **own})
+    out = Output.of(rows.vars, kept, {**dict.fromkeys(rows.named, 0), **named})
     return planning.add(SelectSpec(inputs=(rows,), out=out, rule=rule, labels=tuple(labels), longest=longest))
 
 

@@ -49,9 +49,9 @@ def implied_bounds(
     bounds: list[_Row] = []
     ends = {"a": (0, START), "b": (0, END), "c": (1, START), "d": (1, END)}
 
-    def add(relation: tuple[Bound, ...], at: Mapping[str, tuple[int, int]]) -> None:
+    def add(relation: tuple[Bound, ...], fields: Mapping[str, tuple[int, int]]) -> None:
         for x, y, limit in relation:
-            bounds.append((*at[x], *at[y], limit.value - limit.strict))
+            bounds.append((*fields[x], *fields[y], limit.value - limit.strict))
 
     add(OPERATORS[node.op], ends)
     for window in node.windows:
@@ -72,9 +72,9 @@ def implied_bounds(
             case _:
                 assert_never(condition)
     looking = np.array(_needed(bounds), np.int64).reshape(-1, 5)
-    found = looking.copy()
-    found[:, 0], found[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]
-    return JoinBounds((looking, found), _reach(node, clock, lengths)), tuple(rest)
+    mirrored = looking.copy()
+    mirrored[:, 0], mirrored[:, 2] = 1 - looking[:, 0], 1 - looking[:, 2]
+    return JoinBounds((looking, mirrored), _reach(node, clock, lengths)), tuple(rest)
 
 
 _Row = tuple[int, int, int, int, int]
@@ -117,8 +117,8 @@ def _reach(node: n.Join, clock: Clock, lengths: Lengths | None) -> tuple[Array, 
     names = timing.interval(node.left), timing.interval(node.right)
 
     def limit(x: str, x_end: str, y: str, y_end: str) -> int:
-        found = timing.table.limit((x, x_end), (y, y_end))
-        return FAR if found is None else min(clock.length(found.value - found.strict), FAR)
+        bound = timing.table.limit((x, x_end), (y, y_end))
+        return FAR if bound is None else min(clock.length(bound.value - bound.strict), FAR)
 
     def reach(mine: str, other: str) -> Array:
         low = [-limit(mine, "s", other, "e"), -limit(mine, "e", other, "e")]
@@ -138,8 +138,8 @@ def implied_back(
     if timing is None:
         return FAR
     begins = (window, point) if window is not None else (timing.interval(node.left), "e")  # type: ignore[union-attr]
-    found = timing.table.limit((whole, "e"), begins)
-    return FAR if found is None else min(clock.length(found.value) + 1, FAR)
+    limit = timing.table.limit((whole, "e"), begins)
+    return FAR if limit is None else min(clock.length(limit.value) + 1, FAR)
 
 
 def implied_ahead(node: n.Node, window: str | None, clock: Clock, lengths: Lengths | None = None) -> int:
@@ -147,15 +147,15 @@ def implied_ahead(node: n.Node, window: str | None, clock: Clock, lengths: Lengt
     timing, whole = _closed(node, clock, lengths)
     if timing is None or window is None:
         return 0
-    found = timing.table.limit((window, "e"), (whole, "e"))
-    return FAR if found is None else max(0, min(clock.length(found.value), FAR))
+    limit = timing.table.limit((window, "e"), (whole, "e"))
+    return FAR if limit is None else max(0, min(clock.length(limit.value), FAR))
 
 
 def implied_length(node: n.Node, clock: Clock, lengths: Lengths | None = None) -> int:
     """How long a row of a pattern lasts at most, in time points."""
     timing, whole = _closed(node, clock, lengths)
-    found = None if timing is None else timing.table.limit((whole, "e"), (whole, "s"))
-    return FAR if found is None else min(clock.length(found.value), FAR)
+    limit = None if timing is None else timing.table.limit((whole, "e"), (whole, "s"))
+    return FAR if limit is None else min(clock.length(limit.value), FAR)
 
 
 def _closed(node: n.Node, clock: Clock, lengths: Lengths | None) -> tuple[Timing | None, str]:

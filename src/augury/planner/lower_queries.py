@@ -147,12 +147,12 @@ class _Lowering:
     # Functions
 
     def _call(self, function: Any, args: Iterable[Expr], result: str = "any") -> Apply:
-        given = tuple(args)
+        operands = tuple(args)
         coded = getattr(function, "coded", None)
         alike = next((name for name, f in self.functions.items() if f.call == function), None)
         name = alike or self._name(f"{type(function).__name__} {len(self.functions)}")
-        self.functions[name] = Function(name, ("any",) * len(given), result, function, registered=True, coded=coded)
-        return Apply(name, given)
+        self.functions[name] = Function(name, ("any",) * len(operands), result, function, registered=True, coded=coded)
+        return Apply(name, operands)
 
     def _true(self, function: object, args: Iterable[Expr]) -> Compare:
         return Compare("=", self._call(function, args, "bool"), _TRUE)
@@ -202,8 +202,8 @@ class _Lowering:
         if '"""' in gpm.pattern or "'''" in gpm.pattern:
             return use
 
-        def renamed(found: re.Match[str]) -> str:
-            token = found[0]
+        def renamed(match: re.Match[str]) -> str:
+            token = match[0]
             return names.setdefault(token[1:], f"?{len(names)}") if token[0] in "?$" else token
 
         pattern = _TOKENS.sub(renamed, gpm.pattern)
@@ -224,8 +224,8 @@ class _Lowering:
             here: Node = Label(f"at {number}", self._graph(gpm, text, binds), gpm.span)
             open_ones = [v for v in gpm.variables if v in values and names[v] != v]
             if open_ones:
-                given = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
-                where = (self._true(Meets((*open_ones, *open_ones), len(open_ones), ((),)), given),)
+                operands = [*(values[v] for v in open_ones), *(Var(names[v]) for v in open_ones)]
+                where = (self._true(Meets((*open_ones, *open_ones), len(open_ones), ((),)), operands),)
             body = here if body is None else Join("EQUALS", body, here, where, span=gpm.span)
             for v in gpm.variables:
                 if v not in values:
@@ -245,17 +245,19 @@ class _Lowering:
             args.append(Var(f"#time {number}"))
         return tuple(args)
 
-    def _meets(self, operand: Operand, known: _Known, names: Mapping[str, str], number: str) -> tuple[Condition, ...]:
+    def _meets(
+        self, operand: Operand, bindings: _Known, names: Mapping[str, str], number: str
+    ) -> tuple[Condition, ...]:
         """What is asked of an operand beside that variables of one name agree."""
         branches = _branches(operand)
         filters = tuple(tuple(f.text for g in branch for f in self.query.gpm(g).filters) for branch in branches)
         asked = {v for branch in branches for g in branch for f in self.query.gpm(g).filters for v in f.variables}
-        apart = {v for v, name in names.items() if v in known.values and known.values[v] != Var(name)}
+        apart = {v for v, name in names.items() if v in bindings.values and bindings.values[v] != Var(name)}
         if not apart and not any(filters):
             return ()
-        before = [v for v in known.values if v in asked | apart]
-        mine = [v for v in names if v in asked | apart and known.values.get(v) != Var(names[v])]
-        args = [*(known.values[v] for v in before), *(Var(names[v]) for v in mine)]
+        before = [v for v in bindings.values if v in asked | apart]
+        mine = [v for v in names if v in asked | apart and bindings.values.get(v) != Var(names[v])]
+        args = [*(bindings.values[v] for v in before), *(Var(names[v]) for v in mine)]
         if not args:
             args, before = [Const(None)], [_NOTHING]
         if len(branches) > 1:
@@ -268,22 +270,22 @@ class _Lowering:
         query = self.query
         parts: list[RunPart] = []
         results: list[RunResult] = []
-        known = _Known({v: Var(v) for v in query.partition}, frozenset(query.partition))
+        bindings = _Known({v: Var(v) for v in query.partition}, frozenset(query.partition))
         times: list[Expr] = []
         gaps: list[tuple[int, Item, _Known]] = []
         aggregates: dict[int, tuple[int, Mapping[str, Expr]]] = {}
-        for place, step in enumerate(reading.steps):
-            gaps += [(place, item, known) for item in step.absent]
-            before = known
-            part, known, each = self._step(place, step, known, results, times)
+        for step_number, step in enumerate(reading.steps):
+            gaps += [(step_number, item, bindings) for item in step.absent]
+            before = bindings
+            part, bindings, each = self._step(step_number, step, bindings, results, times)
             parts.append(part)
             if step.repeats:
-                aggregates[step.number] = (place, {**before.values, **each})
+                aggregates[step.number] = (step_number, {**before.values, **each})
         if query.rows.group_by:
-            values = dict(known.values)
+            values = dict(bindings.values)
             values |= self._all_iterations(reading, aggregates, results)
         else:
-            values = self._aggregated(known.values, aggregates, results)
+            values = self._aggregated(bindings.values, aggregates, results)
         run = Run(
             tuple(parts),
             query.partition,
@@ -293,24 +295,24 @@ class _Lowering:
             where=tuple(self._windowed(times)),
             span=query.span,
         )
-        self._answer(number, run, values, _Gaps(gaps, reading.absent, known, times))
+        self._answer(number, run, values, _Gaps(gaps, reading.absent, bindings, times))
 
     def _step(
-        self, place: int, step: SequenceStep, known: _Known, results: list[RunResult], times: list[Expr]
+        self, number: int, step: SequenceStep, bindings: _Known, results: list[RunResult], times: list[Expr]
     ) -> tuple[RunPart, _Known, Mapping[str, Expr]]:
         """A step as a part of a run, what is known after it, and in an iteration of it."""
         operand, query = step.item.operand, self.query
         sure, names = surely_binds(operand, query), dict[str, str]()
         for v in may_bind(operand, query):
-            value = known.values.get(v)
-            joins = v in known.surely and v in sure and isinstance(value, Var) and not value.name.startswith("#")
-            names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{place}"
-        scan = Scan(self.operand(operand), self._arguments(operand, names, str(place)), step.item.span)
-        where = self._meets(operand, known, names, str(place))
-        each_own = tuple(sorted(name for v, name in names.items() if known.values.get(v) != Var(name)))
+            value = bindings.values.get(v)
+            joins = v in bindings.surely and v in sure and isinstance(value, Var) and not value.name.startswith("#")
+            names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{number}"
+        scan = Scan(self.operand(operand), self._arguments(operand, names, str(number)), step.item.span)
+        where = self._meets(operand, bindings, names, str(number))
+        each_own = tuple(sorted(name for v, name in names.items() if bindings.values.get(v) != Var(name)))
         extra = tuple(a.name for a in scan.args[len(names) :] if isinstance(a, Var))
         part = RunPart(
-            Label(f"step {place}", scan, scan.span),
+            Label(f"step {number}", scan, scan.span),
             LINKS[step.item.separator],
             LINKS[step.between],
             1,
@@ -319,42 +321,42 @@ class _Lowering:
             where,
             span=step.item.span,
         )
-        values = dict(known.values)
-        each = {v: values[v] if v in known.surely else Var(name) for v, name in names.items()}
+        values = dict(bindings.values)
+        each = {v: values[v] if v in bindings.surely else Var(name) for v, name in names.items()}
 
         def last(name: str) -> Expr:
             if not step.repeats:
                 return Var(name)
-            results.append(RunResult(f"#last {name}", place, Aggregate("last", (Var(name),))))
+            results.append(RunResult(f"#last {name}", number, Aggregate("last", (Var(name),))))
             return Var(f"#last {name}")
 
         for v, name in names.items():
-            if v in known.surely:
+            if v in bindings.surely:
                 continue
             values[v] = self._first_bound(*([values[v]] if v in values else []), last(name))
-            if v in known.values:
-                each[v] = self._first_bound(known.values[v], Var(name))
+            if v in bindings.values:
+                each[v] = self._first_bound(bindings.values[v], Var(name))
         if self.timed:
-            times.append(last(f"#time {place}"))
+            times.append(last(f"#time {number}"))
             if step.repeats:
-                results.append(RunResult(f"#begin {place}", place, Aggregate("first", (Var(f"#time {place}"),))))
-        return part, _Known(values, known.surely | sure), each
+                results.append(RunResult(f"#begin {number}", number, Aggregate("first", (Var(f"#time {number}"),))))
+        return part, _Known(values, bindings.surely | sure), each
 
     def _among(self, reading: StepSequence) -> tuple[Scan, ...]:
         """The events of the run: those of its parts, and where something is contiguous all of the declared streams."""
-        query, found = self.query, dict[Scan, None]()
+        query, scans = self.query, dict[Scan, None]()
         for step in reading.steps:
             arity = len(self._arguments(step.item.operand, dict.fromkeys(may_bind(step.item.operand, query), ""), ""))
             names = may_bind(step.item.operand, query)
             keyed = [Var(v) if v in query.partition else Wild() for v in names]
-            found[Scan(self.operand(step.item.operand), (*keyed, *(Wild() for _ in range(arity - len(names)))))] = None
+            scans[Scan(self.operand(step.item.operand), (*keyed, *(Wild() for _ in range(arity - len(names)))))] = None
         links = [s.item.separator for s in reading.steps[1:]] + [s.between for s in reading.steps if s.repeats]
         if "," in links:
             if query.partition:
-                found[Scan(self._members(), tuple(map(Var, query.partition)))] = None
+                scans[Scan(self._members(), tuple(map(Var, query.partition)))] = None
             else:
-                found.update({Scan(stream.type, (Wild(),)): None for stream in query.streams})
-        return tuple(found)
+                scans.update({Scan(stream.type, (Wild(),)): None for stream in query.streams})
+        return tuple(scans)
 
     def _members(self) -> str:
         """The type of the events that say which values of the partition the events of the streams belong to."""
@@ -390,39 +392,39 @@ class _Lowering:
         results: list[RunResult],
     ) -> dict[str, Expr]:
         """The values of a match with those of its aggregates."""
-        found = dict(values)
+        computed = dict(values)
         for aggregate in self.query.aggregates:
             assert aggregate.of is not None, "COUNT(*) stands beside GROUP BY"
             function = TermAggregate(aggregate.function, aggregate.distinct, aggregate.separator)
             if aggregate.item is None:
-                found[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
+                computed[aggregate.name] = self._call(function, [self._expression(aggregate.of, values)])
                 continue
-            place, each = iterations[aggregate.item]
+            number, each = iterations[aggregate.item]
             value = self._expression(aggregate.of, {**values, **each})
             if aggregate.function == "COUNT" and not aggregate.distinct:  # which runs keep along with their matches
                 name = self._name(f"count {len(results)}")
-                results.append(RunResult(f"#{name}", place, Aggregate("count", (value,))))
-                found[aggregate.name] = self._call(AsTerm(), (Var(f"#{name}"),))
+                results.append(RunResult(f"#{name}", number, Aggregate("count", (value,))))
+                computed[aggregate.name] = self._call(AsTerm(), (Var(f"#{name}"),))
                 continue
             name = self._name(f"aggregate {len(self.aggregates)}")
             self.aggregates[name] = AggregateFunction(name, "any", "any", function, registered=True)
-            results.append(RunResult(f"#{name}", place, Aggregate(name, (value,))))
-            found[aggregate.name] = Var(f"#{name}")
-        return found
+            results.append(RunResult(f"#{name}", number, Aggregate(name, (value,))))
+            computed[aggregate.name] = Var(f"#{name}")
+        return computed
 
     def _all_iterations(
         self, reading: StepSequence, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[RunResult]
     ) -> dict[str, Expr]:
         """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
-        item, found = self.query.rows.item, dict[str, Expr]()
+        item, computed = self.query.rows.item, dict[str, Expr]()
         if item is not None:
-            place, each = iterations[item]
-            for v in sorted(step_variables(reading, place, self.query).may):
-                results.append(RunResult(f"#all {v}", place, Aggregate("list", (each[v],))))
-                found[f"#all {v}"] = Var(f"#all {v}")
-        return found
+            number, each = iterations[item]
+            for v in sorted(step_variables(reading, number, self.query).may):
+                results.append(RunResult(f"#all {v}", number, Aggregate("list", (each[v],))))
+                computed[f"#all {v}"] = Var(f"#all {v}")
+        return computed
 
-    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr], place: int) -> None:
+    def _grouped(self, number: int, body: Node, values: Mapping[str, Expr], step: int) -> None:
         """The rule of a query with GROUP BY: a match has many rows, or one graph of them."""
         query, rows = self.query, self.query.rows
         lists = [v for v in values if v.startswith("#all ")]
@@ -447,15 +449,15 @@ class _Lowering:
         else:
             args = tuple(self._call(AsValue(), (Var(v),)) for v in binds)
             rule = Rule(label, query.name, args, unfolded, span=query.span)
-        self._add(rule, place)
+        self._add(rule, step)
 
-    def _add(self, rule: Rule, place: int = 0) -> None:
+    def _add(self, rule: Rule, step: int = 0) -> None:
         """A rule that answers; with the number of events inside its match, where the window counts them, and when it has
         waited for what must be absent, as long as its match."""
         window = self.query.window
-        if place:
+        if step:
             assert isinstance(window, Sliding | Tumbling)
-            rule = replace(rule, until=Var(f"#after {place}"), delay=window.length)
+            rule = replace(rule, until=Var(f"#after {step}"), delay=window.length)
         if isinstance(window, EventCount):
             few = Compare("<=", Var("#events"), Const(window.count))
             rule = replace(rule, collects=self._counted(), having=(few,))
@@ -467,34 +469,34 @@ class _Lowering:
         body: Node = run
         if gaps.between or gaps.after or isinstance(query.window, EventCount):
             body, values = self._without(number, run, values, gaps)
-        place = len(gaps.times) if gaps.after else 0
+        last_step = len(gaps.times) if gaps.after else 0
         if query.rows.group_by:
-            self._grouped(number, body, values, place)
+            self._grouped(number, body, values, last_step)
             return
-        found, where = dict(values), list[Condition]()
+        computed, where = dict(values), list[Condition]()
         for column in query.answer.columns if isinstance(query.answer, SelectForm) else ():
             if column.expression is not None:
-                found[column.name] = self._expression(column.expression, found)
+                computed[column.name] = self._expression(column.expression, computed)
         for having in query.rows.having:
-            names, given = _arguments([v for v in having.variables if v in found], found)
-            where.append(self._true(TermCondition(names, having.text), given))
+            names, operands = _arguments([v for v in having.variables if v in computed], computed)
+            where.append(self._true(TermCondition(names, having.text), operands))
         if query.rows.limit == 0:
             where.append(Compare("=", Const(1), Const(2)))
         match query.answer:
             case SelectForm():
-                args = tuple(self._call(AsValue(), (found.get(c.name, Const(None)),)) for c in query.answer.columns)
+                args = tuple(self._call(AsValue(), (computed.get(c.name, Const(None)),)) for c in query.answer.columns)
                 body = Where(body, tuple(where), query.span) if where else body
                 rule = Rule(label, query.name, args, body, span=query.span)
             case Construct():
                 names = tuple(dict.fromkeys(t[1:] for line in query.answer.template for t in line if t.startswith("?")))
-                graph = Constructed(tuple(n for n in names if n in found), query.answer.template)
-                text = self._call(graph, [found[n] for n in graph.names] or [Const(None)])
+                graph = Constructed(tuple(n for n in names if n in computed), query.answer.template)
+                text = self._call(graph, [computed[n] for n in graph.names] or [Const(None)])
                 where.append(Compare("!=", text, Const("")))
                 body = Where(body, tuple(where), query.span)
                 rule = Rule(label, query.predicate[0], (text,), body, span=query.span, since="END")
             case _:
                 assert_never(query.answer)
-        self._add(rule, place)
+        self._add(rule, last_step)
 
     def _counted(self) -> tuple[Collect, ...]:
         """How many events of the declared streams lie inside a match, where its window says so."""
@@ -513,23 +515,27 @@ class _Lowering:
 
     def _without(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> tuple[Node, dict[str, Expr]]:
         """Matches of a run as events with all that is asked of them, and nothing of what must be absent."""
-        type, given = self._name(f"match {number}"), dict[str, Expr]()
+        type, columns = self._name(f"match {number}"), dict[str, Expr]()
         for v, value in values.items():
-            given[f"{v}"] = value
+            columns[f"{v}"] = value
         times, absences, span = gaps.times, list[Condition](), self.query.span
-        for place, item, known in gaps.between:
-            given[f"#after {place}"], given[f"#before {place}"] = times[place - 1], self._begins(place, times)
-            given |= {f"{v}@{place}": value for v, value in known.values.items()}
-            absences.append(self._absence(f"!{len(absences)}", place, item, known))
+        for step_number, item, bindings in gaps.between:
+            columns[f"#after {step_number}"], columns[f"#before {step_number}"] = (
+                times[step_number - 1],
+                self._begins(step_number, times),
+            )
+            columns |= {f"{v}@{step_number}": value for v, value in bindings.values.items()}
+            absences.append(self._absence(f"!{len(absences)}", step_number, item, bindings))
         if gaps.after:
-            place = len(times)
-            given["#first"], given[f"#after {place}"] = self._first_time(times), times[-1]
-            given |= {f"{v}@{place}": value for v, value in gaps.known.values.items()}
+            step_number = len(times)
+            columns["#first"], columns[f"#after {step_number}"] = self._first_time(times), times[-1]
+            columns |= {f"{v}@{step_number}": value for v, value in gaps.known.values.items()}
             absences += [
-                self._absence(f"!end {i}", place, item, gaps.known, last=True) for i, item in enumerate(gaps.after)
+                self._absence(f"!end {i}", step_number, item, gaps.known, last=True)
+                for i, item in enumerate(gaps.after)
             ]
-        self.made.append(Rule(type, type, tuple(given.values()), run, span=span))
-        names = tuple(map(Var, given))
+        self.made.append(Rule(type, type, tuple(columns.values()), run, span=span))
+        names = tuple(map(Var, columns))
         if gaps.after:  # it waits until nothing can come any more
             waits = self._name(f"wait {number}")
             bound = self._call(self._bound(), (Var("#first"),))
@@ -550,21 +556,21 @@ class _Lowering:
     def _first_time(self, times: list[Expr]) -> Expr:
         return self._begins(0, times)
 
-    def _begins(self, place: int, times: list[Expr]) -> Expr:
+    def _begins(self, number: int, times: list[Expr]) -> Expr:
         """The time of the first event of a step."""
-        return times[place] if times[place] == Var(f"#time {place}") else Var(f"#begin {place}")
+        return times[number] if times[number] == Var(f"#time {number}") else Var(f"#begin {number}")
 
-    def _absence(self, number: str, place: int, item: Item, known: _Known, last: bool = False) -> Condition:
+    def _absence(self, number: str, step: int, item: Item, bindings: _Known, last: bool = False) -> Condition:
         operand, names = item.operand, dict[str, str]()
         sure = surely_binds(operand, self.query)
-        seen = _Known({v: Var(f"{v}@{place}") for v in known.values}, known.surely)
+        seen = _Known({v: Var(f"{v}@{step}") for v in bindings.values}, bindings.surely)
         for v in may_bind(operand, self.query):
-            names[v] = f"{v}@{place}" if v in known.surely and v in sure else f"{v}#{number}"
+            names[v] = f"{v}@{step}" if v in bindings.surely and v in sure else f"{v}#{number}"
         scan = Scan(self.operand(operand), self._arguments(operand, names, number), item.span)
         time = Var(f"#time {number}")
         where = (
-            Compare(">", time, Var(f"#after {place}")),
-            *(() if last else (Compare("<", time, Var(f"#before {place}")),)),
+            Compare(">", time, Var(f"#after {step}")),
+            *(() if last else (Compare("<", time, Var(f"#before {step}")),)),
             *self._meets(operand, seen, names, number),
         )
         return NoneInside("#match", Where(scan, where, item.span), (), item.span)
@@ -580,10 +586,10 @@ def _text(expression: Expression | None) -> str | None:
 
 
 def _either(nodes: Sequence[Node]) -> Node:
-    found = nodes[0]
+    either = nodes[0]
     for node in nodes[1:]:
-        found = Either(found, node, node.span)
-    return found
+        either = Either(either, node, node.span)
+    return either
 
 
 def _branches(operand: Operand) -> list[tuple[str, ...]]:

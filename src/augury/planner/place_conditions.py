@@ -19,5 +19,5 @@ def place_conditions(rules: tuple[Rule, ...], plan: Plan, setting: Setting) -> t
     """The rules, which are some of a plan, with their conditions placed."""
     unbounded: set[str] = set()
     if setting.retention is not None:
-        unbounded = {label for label, found in all_properties(plan).items() if found.horizon is None}
+        unbounded = {label for label, properties in all_properties(plan).items() if properties.horizon is None}
     return tuple(placed(rule, setting.varying, setting.retention, unbounded) for rule in rules)

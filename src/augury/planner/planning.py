@@ -73,7 +73,7 @@ class Planning:
     def forget(self, spec: Spec) -> None:
         """Its operator is gone."""
         self.specs.pop(spec, None)
-        self.new = [one for one in self.new if one != spec]
+        self.new = [other for other in self.new if other != spec]
         self.shared = {form: rows for form, rows in self.shared.items() if rows.source != spec}
 
     def input(self, type: Predicate) -> InputSpec:

@@ -72,10 +72,10 @@ def _prepared_run(run: Run) -> Run:
 def _with_own(part: RunPart, tested: set[str]) -> RunPart:
     """The part with conditions on one row of it that bind as conditions of its pattern."""
     for condition in part.where:
-        known = bound_vars(part.input)
-        new = binds(condition, known)
+        bound = bound_vars(part.input)
+        new = binds(condition, bound)
         alone = not asked_of(condition) and condition_labels(condition) <= bound_labels(part.input)
-        if new and not new & tested and alone and condition_vars(condition) - new <= known:
+        if new and not new & tested and alone and condition_vars(condition) - new <= bound:
             rest = tuple(c for c in part.where if c is not condition)
             return _with_own(replace(part, input=Select(part.input, (condition,), condition.span), where=rest), tested)
     return part
@@ -83,16 +83,16 @@ def _with_own(part: RunPart, tested: set[str]) -> RunPart:
 
 def _computed(part: RunPart) -> dict[str, Expr]:
     """Own variables that a condition computes of this iteration and the one before."""
-    found: dict[str, Expr] = {}
-    known = bound_vars(part.input)
+    computed: dict[str, Expr] = {}
+    bound = bound_vars(part.input)
     for condition in part.where:
         if isinstance(condition, Compare) and condition.op == "=":
             for variable, value in ((condition.left, condition.right), (condition.right, condition.left)):
-                if isinstance(variable, Var) and variable.name in part.own and variable.name not in known:
-                    found.setdefault(variable.name, value)
-    for _ in range(len(found)):  # one may be computed of another, and that of a third
-        found = {name: _substituted(value, name, found) for name, value in found.items()}
-    return found
+                if isinstance(variable, Var) and variable.name in part.own and variable.name not in bound:
+                    computed.setdefault(variable.name, value)
+    for _ in range(len(computed)):  # one may be computed of another, and that of a third
+        computed = {name: _substituted(value, name, computed) for name, value in computed.items()}
+    return computed
 
 
 def _substituted(value: Expr, name: str, computed: Mapping[str, Expr]) -> Expr:

@@ -32,19 +32,19 @@ def _bound(plan: Plan, type: Predicate, readers: list[tuple[Rule, Scan, bool]]) 
     """Which argument of a type need not exceed which number."""
     if type[0] in plan.outputs:
         return None
-    own: list[tuple[Rule, Scan]] = []
+    recursive: list[tuple[Rule, Scan]] = []
     asked: list[tuple[Rule, Scan]] = []
     for rule, scan, plain in readers:
         if not plain:
             return None
-        (own if rule.predicate == type else asked).append((rule, scan))
-    if not own or not asked:
+        (recursive if rule.predicate == type else asked).append((rule, scan))
+    if not recursive or not asked:
         return None
     for position in range(type[1]):
         values = [_whole(scan.args[position]) for _, scan in asked]
-        known = [v for v in values if v is not None]
-        if len(known) == len(values) and all(_grows(rule, scan, position) for rule, scan in own):
-            return position, max(known)
+        constants = [v for v in values if v is not None]
+        if len(constants) == len(values) and all(_grows(rule, scan, position) for rule, scan in recursive):
+            return position, max(constants)
     return None
 
 

@@ -56,7 +56,9 @@ class Moves:
         seq = {self.all[i].target for i in rest if self.all[i].link == "SEQ"}
         asking = {self.all[i].target for i in rest if self.all[i].link == "THEN" and asks[i]} | seq
         choosy = [i in rest and m.link == "THEN" and m.target in asking for i, m in enumerate(self.all)]
-        self.choosy = sum(1 << i for i, one in enumerate(choosy) if one)  # moves to the soonest that an answer leaves
+        self.choosy = sum(
+            1 << i for i, choose in enumerate(choosy) if choose
+        )  # moves to the soonest that an answer leaves
         self.chosen = self.choosy | sum(1 << i for i, m in enumerate(self.all) if m.asks_later)
         self.next = any(m.link == "NEXT" for m in self.all)
         # What leads to a part by moves that are no NEXT: 1 what no other moment of it lies behind, 2 all.
@@ -115,13 +117,13 @@ class Moves:
 
     def _several(self) -> set[str]:
         """Variables of the match that facts bind in more than one way, and what is computed of them."""
-        found: set[str] = set()
+        conditions: set[str] = set()
         for part in self.run.parts:
             for condition in (*(() if part.repeats else part.where), *part.after):
                 new = binds(condition, self.bound)
-                if isinstance(condition, Holds) or condition_vars(condition) & found:
-                    found |= new
-        return found
+                if isinstance(condition, Holds) or condition_vars(condition) & conditions:
+                    conditions |= new
+        return conditions
 
     def deferred(self, part: int, names: set[str]) -> list[Condition]:
         """The conditions on each iteration of a part with one of these variables, if that may be bound after the part.
@@ -149,10 +151,10 @@ class Moves:
         """The questions that two iterations can answer; what one of them binds, the next ones may have."""
         alone: list[Question] = []
         bound: set[str] = set()
-        for one in asked:
-            if self._alone(one, i, j, views, bound):
-                alone.append(one)
-                bound |= binds(one.condition, self.bound | bound)
+        for each in asked:
+            if self._alone(each, i, j, views, bound):
+                alone.append(each)
+                bound |= binds(each.condition, self.bound | bound)
         return alone
 
     def _alone(self, asked: Question, i: int, j: int, views: tuple[PartRows, ...], bound: set[str]) -> bool:
@@ -173,14 +175,14 @@ class Moves:
         return condition_labels(asked.condition) <= labels
 
     def _is_last(self, name: str, part: int) -> bool:
-        found = self.results.get(name)
+        result = self.results.get(name)
         return (
-            found is not None
-            and found.part == part
-            and found.aggregate.function == "last"
-            and not found.aggregate.distinct
-            and not has_earlier(found.aggregate)
-            and not outer_variables(found, self.run)
+            result is not None
+            and result.part == part
+            and result.aggregate.function == "last"
+            and not result.aggregate.distinct
+            and not has_earlier(result.aggregate)
+            and not outer_variables(result, self.run)
         )
 
 

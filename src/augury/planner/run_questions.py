@@ -77,13 +77,13 @@ def has_prev(expr: Expr) -> bool:
 
 def outermost_prevs(expr: Expr) -> list[Prev]:
     """The earlier values in an expression that stand in no other one."""
-    found: dict[Prev, None] = {}
+    prevs: dict[Prev, None] = {}
 
     def visit(term: Expr) -> Expr:
         if isinstance(term, Prev):
-            found[term] = None
+            prevs[term] = None
             return term
         return mapped_term(term, visit)
 
     visit(expr)
-    return list(found)
+    return list(prevs)

@@ -409,8 +409,8 @@ class JoinSpec(Spec):
 
     @property
     def keeps(self) -> tuple[Kept, ...]:
-        found = self.bounds.reach[1], self.bounds.reach[0]
-        left, right = (Kept(side, -int(reach[1])) for side, reach in zip(("left", "right"), found, strict=True))
+        reaches = self.bounds.reach[1], self.bounds.reach[0]
+        left, right = (Kept(side, -int(reach[1])) for side, reach in zip(("left", "right"), reaches, strict=True))
         return (left, right, Kept("absent", left.points)) if len(self.inputs) > 2 else (left, right)
 
     @property

@@ -43,7 +43,7 @@ class CodedTerms:
         result: Array = self._numbers[places]
         new = unique(places[result == _UNKNOWN])
         if len(new):
-            keys = [str(self._find(int(place) * 2 + 1)).encode("utf-8", "surrogatepass") for place in new]
+            keys = [str(self._find(int(number) * 2 + 1)).encode("utf-8", "surrogatepass") for number in new]
             self._numbers[new] = self.terms.keys.add(keys)
             result = self._numbers[places]
         return result

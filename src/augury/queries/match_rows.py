@@ -48,10 +48,10 @@ class MatchRows:
 
     def _rows(self, args: Sequence[Value]) -> list[Row]:
         count = len(self.names) - self.own
-        given = {n: str(key) for n, key in zip(self.names[:count], args, strict=False) if key is not None}
+        keys = {n: str(key) for n, key in zip(self.names[:count], args, strict=False) if key is not None}
         lists = dict(zip(self.names[count:], args[count:], strict=True))
-        same = {n: key for n, key in given.items() if n not in lists}
-        iterations: list[Row] = [dict(given)]
+        same = {n: key for n, key in keys.items() if n not in lists}
+        iterations: list[Row] = [dict(keys)]
         if lists:
             times = max(len(item) for item in lists.values() if isinstance(item, tuple))
             iterations = [

@@ -24,8 +24,8 @@ class TermAggregate:
     distinct: bool = False
     separator: str = " "
 
-    def __call__(self, given: Sequence[Value] | Value) -> Value:
-        listed = [given] if given is None or isinstance(given, str) else list(given)  # type: ignore[arg-type]
+    def __call__(self, rows: Sequence[Value] | Value) -> Value:
+        listed = [rows] if rows is None or isinstance(rows, str) else list(rows)  # type: ignore[arg-type]
         values = list(dict.fromkeys(listed)) if self.distinct else listed
         terms = [term_of_text(str(key)) for key in values if key is not None]
         result = self._of(terms, len(terms) == len(values))

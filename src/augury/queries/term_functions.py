@@ -102,9 +102,9 @@ class AsTerm(TermFunction):
         return None if value is None else key_text(term_of(value))
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
-        different, place = unique_inverse(columns[0])
+        different, inverse = unique_inverse(columns[0])
         result = [dictionary.encode(self(dictionary.decode(code))) for code in different.tolist()]
-        return np.array(result, np.int64)[place]
+        return np.array(result, np.int64)[inverse]
 
 
 @dataclass(frozen=True)
@@ -122,15 +122,15 @@ class Meets(TermFunction):
 
     def coded(self, dictionary: Dictionary, columns: Sequence[Array]) -> Array:
         coded = coded_terms(dictionary)
-        given, size = columns[: len(self.names)], len(columns[0])
+        known_columns, size = columns[: len(self.names)], len(columns[0])
         mask = np.ones(size, bool)
-        numbers = [coded.numbers(column) for column in given]
+        numbers = [coded.numbers(column) for column in known_columns]
         earlier = dict(zip(self.names[: self.match], numbers[: self.match], strict=True))
-        for name, own in zip(self.names[self.match :], numbers[self.match :], strict=True):
+        for name, after in zip(self.names[self.match :], numbers[self.match :], strict=True):
             before = earlier.get(name)
             if before is not None:
-                mask &= (before == own) | (before == UNBOUND) | (own == UNBOUND)
-        table = self.table(coded, given)
+                mask &= (before == after) | (before == UNBOUND) | (after == UNBOUND)
+        table = self.table(coded, known_columns)
         expressions = expressions_over(coded.terms)
         for number, filters in enumerate(self.branches):
             of_branch = mask if len(self.branches) == 1 else mask & (columns[-1] == number << 2)
@@ -175,8 +175,8 @@ class Constructed:
     template: tuple[tuple[str, str, str], ...]
 
     def __call__(self, *args: Value) -> str:
-        given = dict(zip(self.names, args, strict=False))
-        return graph_text(self.template, [{n: term_of_text(str(key)) for n, key in given.items() if key is not None}])
+        keys = dict(zip(self.names, args, strict=False))
+        return graph_text(self.template, [{n: term_of_text(str(key)) for n, key in keys.items() if key is not None}])
 
 
 def graph_text(template: Sequence[tuple[str, str, str]], rows: Sequence[dict[str, RdfTerm]]) -> str:
@@ -224,8 +224,8 @@ class WindowEnd:
     origin: int | None
 
     def __call__(self, first: Value) -> Value:
-        at = first.us if isinstance(first, Timestamp) else first
-        assert isinstance(at, int)
+        time = first.us if isinstance(first, Timestamp) else first
+        assert isinstance(time, int)
         length = self.length if isinstance(first, Timestamp) else self.length // self.tick
-        end = at + length if self.origin is None else at - (at - self.origin) % length + length - 1
+        end = time + length if self.origin is None else time - (time - self.origin) % length + length - 1
         return Timestamp(end) if isinstance(first, Timestamp) else end

@@ -327,10 +327,9 @@ class World:
                 if rows:
                     candidates.setdefault(pair, []).extend(rows)
         if policy.name == "chronological":
-            for pair in chooser.chronological(set(candidates)):
-                yield from (row for _, row in candidates[pair])
+            yield from _first_in_first_out(chooser, candidates)
             return
-        meetings = timely if policy.per else [(pair, ()) for pair in candidates]
+        meetings = timely if policy.before_join else [(pair, ()) for pair in candidates]
         for pair, chosen in chooser.recent(meetings):
             yield from (row for per, row in candidates.get(pair, ()) if per == chosen)
 
@@ -378,6 +377,17 @@ class World:
         for _ in range(node.count - 1):
             rows = distinct(self.join(join, rows, step))
         yield from rows
+
+
+def _first_in_first_out(chooser: PairChooser, candidates: dict[Pair, list[tuple[OrderKey, Row]]]) -> Iterator[Row]:
+    """The rows that `chronological` takes; with `per`, it chooses among the pairs of each value as if there were no others."""
+    pairs_of: dict[OrderKey, dict[Pair, list[Row]]] = {}
+    for pair, rows in candidates.items():
+        for _, row in rows:
+            pairs_of.setdefault(per_values(chooser.policy, row), {}).setdefault(pair, []).append(row)
+    for rows_of in pairs_of.values():
+        for pair in chooser.chronological(set(rows_of)):
+            yield from rows_of[pair]
 
 
 def _key(row: Row, shared: list[str]) -> OrderKey:

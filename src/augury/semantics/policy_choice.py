@@ -74,7 +74,7 @@ def pair_of(left: PolicyOccurrence, right: PolicyOccurrence) -> Pair | None:
 
 
 def per_values(policy: Policy, row: Row) -> OrderKey:
-    """The values that `recent per (…)` looks at, of the earlier part."""
+    """The values of `per (…)` in a row: for `recent` of the earlier part, for `chronological` of the pair."""
     return tuple(order_key(row.binding[v]) if v in row.binding else () for v in policy.per)
 
 

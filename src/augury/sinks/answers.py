@@ -230,11 +230,11 @@ class Answers(Generic[Item]):
     @cached_property
     def rows(self) -> Array:
         """The row of each answer in its part."""
-        found = np.arange(len(self.which))
+        order = np.arange(len(self.which))
         for number in range(len(self.parts) if len(self.parts) > 1 else 0):
             mine = np.flatnonzero(self.which == number)
-            found[mine] = np.arange(len(mine))
-        return found
+            order[mine] = np.arange(len(mine))
+        return order
 
     # A sequence
 
@@ -399,9 +399,9 @@ def _counted(which: Array) -> dict[int, int]:
 def _mixing(which: Array) -> Array:
     """Of rows that stand part by part, the place of each one that comes next."""
     order = np.argsort(which, kind="stable")
-    place = np.empty(len(which), np.int64)
-    place[order] = np.arange(len(which))
-    return place
+    positions = np.empty(len(which), np.int64)
+    positions[order] = np.arange(len(which))
+    return positions
 
 
 def _array(piece: AnswerColumns, column: Any, layout: dict[str, ColumnLayout]) -> Any:

@@ -59,10 +59,10 @@ def _argument(parts: Sequence[AnswerPart], owner: RowIds, local: Array, position
             if len(mine) == len(rows):
                 return column.values  # type: ignore[no-any-return]
         elif column.place is not None and column.textual:
-            used, place = unique_inverse(column.place)
+            used, inverse = unique_inverse(column.place)
             texts = column.values.take(used)  # UTF-8 orders as its characters do
             ranks = pc.rank(texts, "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-            result[mine] = np.where(texts.is_null().to_numpy(zero_copy_only=False), 0, ranks)[place]
+            result[mine] = np.where(texts.is_null().to_numpy(zero_copy_only=False), 0, ranks)[inverse]
             return result
     few = [(mine, column.listed()) for mine, column in columns]
     ranks, first = value_ranks([value for _, column in few for value in column.values]), 0

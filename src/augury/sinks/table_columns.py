@@ -68,9 +68,9 @@ def layout_of(types: Mapping[str, TypeColumns]) -> list[ColumnLayout]:
     result: list[ColumnLayout] = []
     for name, shapes in attributes.items():
         shape = regular(fitting(shapes.values()))
-        if shape == "json" and any(regular(own) != "json" for own in shapes.values()):
-            for (type, i), own in shapes.items():
-                result.append(ColumnLayout(_free(f"{name}_{type}", attributes), regular(own), {type: i}))
+        if shape == "json" and any(regular(value_shape) != "json" for value_shape in shapes.values()):
+            for (type, i), value_shape in shapes.items():
+                result.append(ColumnLayout(_free(f"{name}_{type}", attributes), regular(value_shape), {type: i}))
         else:
             result.append(ColumnLayout(name, shape, dict(shapes.keys())))
     return result

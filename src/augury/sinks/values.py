@@ -73,11 +73,11 @@ class ValueColumn:
         values = self.values
         if self.place is not None:
             return [values[i] for i in self.place.tolist()]
-        found: list[Value] = values.tolist() if self.unit is None else [self.unit(us) for us in values.tolist()]
+        values_list: list[Value] = values.tolist() if self.unit is None else [self.unit(us) for us in values.tolist()]
         if self.null is not None:
             for i in np.flatnonzero(self.null).tolist():
-                found[i] = None
-        return found
+                values_list[i] = None
+        return values_list
 
     def listed(self) -> ValueColumn:
         """The same values as a list."""
@@ -103,14 +103,14 @@ def column_of(values: Iterable[Value]) -> ValueColumn:
     return coded_column(listed, np.arange(len(listed)))
 
 
-def coded_column(values: list[Value], place: Array) -> ValueColumn:
+def coded_column(values: list[Value], inverse: Array) -> ValueColumn:
     """A column of values that are there once, and of which of them each row has."""
     if set(map(type, values)) <= {str, NoneType}:
         with suppress(UnicodeEncodeError, pa.ArrowInvalid):  # halves of characters
             texts = pa.array(values, pa.string())
             if isinstance(texts, pa.Array):  # not several, as gigabytes of text are
-                return ValueColumn(texts, place)
-    return ValueColumn(values, place)
+                return ValueColumn(texts, inverse)
+    return ValueColumn(values, inverse)
 
 
 # Shapes
@@ -193,23 +193,23 @@ def _shape(value: Value) -> Shape:
             return ListColumn(fitting(_shape(a) for a in value))
 
 
-def _fit(one: Shape, other: Shape) -> Shape:
-    if one == other or other == "null":
-        return one
-    match one, other:
+def _fit(shape: Shape, other: Shape) -> Shape:
+    if shape == other or other == "null":
+        return shape
+    match shape, other:
         case ("null", _) | ("term", Nested()):
             return other
         case Nested(), "term":
-            return one
+            return shape
         case (("int" | "float"), ("int" | "float")):
             return "float"
         case ListColumn(), ListColumn():
-            return ListColumn(_fit(one.of, other.of))
+            return ListColumn(_fit(shape.of, other.of))
         case Nested(), Nested():
             each = None
-            if one.each is not None and other.each is not None and len(one.each) == len(other.each):
-                each = tuple(_fit(x, y) for x, y in zip(one.each, other.each, strict=True))
-            return Nested(_fit(one.every, other.every), each)
+            if shape.each is not None and other.each is not None and len(shape.each) == len(other.each):
+                each = tuple(_fit(x, y) for x, y in zip(shape.each, other.each, strict=True))
+            return Nested(_fit(shape.every, other.every), each)
     return "json"
 
 

@@ -101,32 +101,32 @@ class Accumulator:
 
     def enter(self, count: int, values_of: Callable[[Expr], MemberValues | None]) -> Array | None:
         """The columns of so many members; None where values have a fraction, for which there are too few columns."""
-        found = np.zeros((self.width + len(self.orders), count), np.int64)
+        states = np.zeros((self.width + len(self.orders), count), np.int64)
         for expr in self.flags:
             values = values_of(expr)
             if values is None:
-                found[self.flags[expr]] = HARD
-            elif not self._enter(expr, values, found):
+                states[self.flags[expr]] = HARD
+            elif not self._enter(expr, values, states):
                 return None
-        return found
+        return states
 
-    def _enter(self, expr: Expr, values: MemberValues, found: Array) -> bool:
+    def _enter(self, expr: Expr, values: MemberValues, states: Array) -> bool:
         null, hard = values.null, np.zeros(len(values), bool)
         floats = np.zeros(len(values), bool)
-        sums = [(measure, at) for (of, measure), at in self.sums.items() if of == expr]
+        sums = [(measure, row) for (of, measure), row in self.sums.items() if of == expr]
         orders = [(pick, number) for (of, pick), number in self.orders.items() if of == expr]
         if orders or any(measure != "true" for measure, _ in sums):
             _, floats, _ = values.numbers
-        for measure, at in sums:
+        for measure, row in sums:
             if measure == "true":
-                found[at], unfit = values.truths
+                states[row], unfit = values.truths
             else:
                 x, _, unfit = values.numbers
                 x = np.where(unfit | null, 0, x)
                 if not self.fraction and x.dtype.kind == "f" and bool((x != np.trunc(x)).any()):
                     return False
-                exponent, limbs = _SCALES[measure][0], at.stop - at.start
-                found[at], fits = values_at(x, 2 if measure == "square" else 1, exponent, limbs)
+                exponent, limbs = _SCALES[measure][0], row.stop - row.start
+                states[row], fits = values_at(x, 2 if measure == "square" else 1, exponent, limbs)
                 unfit = unfit | ~fits
             hard |= unfit
         for pick, number in orders:
@@ -134,11 +134,11 @@ class Accumulator:
             x, _, unfit = (values.column, floats, np.zeros_like(null)) if timed else values.numbers
             keys, fits = order_keys(np.where(null | unfit, 0, x))
             hard |= ~fits | unfit
-            found[self.width + number] = np.where(null, NO_KEY, ~keys if pick == "least" else keys)
+            states[self.width + number] = np.where(null, NO_KEY, ~keys if pick == "least" else keys)
         hard &= ~null
-        found[self.flags[expr]] = null + (floats & ~null).astype(np.int64) * (1 << _BITS) + hard * HARD
-        for _, at in sums:
-            found[at, null | hard] = 0
+        states[self.flags[expr]] = null + (floats & ~null).astype(np.int64) * (1 << _BITS) + hard * HARD
+        for _, row in sums:
+            states[row, null | hard] = 0
         if not null.all():
             unit = values.unit
             self.kinds[expr] |= {(unit, bool(f)) for f in (True, False) if (floats[~null] == f).any()}
@@ -174,8 +174,8 @@ class Accumulator:
                 x, _, hard = MemberValues.of(self.context, picked).numbers
                 inputs.append(exact_values(x))
                 fine &= certain & ~hard
-            found, fits = result_codes(self.context, form, "".join(units), floats[some] > 0, inputs)
-            codes[some] = found
+            results, fits = result_codes(self.context, form, "".join(units), floats[some] > 0, inputs)
+            codes[some] = results
             fine &= fits
         sure[some] &= fine
         return codes, sure
@@ -214,12 +214,12 @@ def result_codes(
             continue
         some = inputs if len(rows) == count else [each.take(rows) for each in inputs]
         if integers and not form.root:
-            found, fine = as_integers(form.result, some)
+            results, fine = as_integers(form.result, some)
         else:
-            found, fine = as_floats(form.result, some)
-            found = np.sqrt(found) if form.root else found
-            found = np.rint(found).astype(np.int64) if integers else found
+            results, fine = as_floats(form.result, some)
+            results = np.sqrt(results) if form.root else results
+            results = np.rint(results).astype(np.int64) if integers else results
         timed = unit and form.kind != "int"
-        encoded = context.encode_times(found, unit) if timed else context.dictionary.encode_column(found)
+        encoded = context.encode_times(results, unit) if timed else context.dictionary.encode_column(results)
         codes[rows], fits[rows] = encoded, fine
     return codes, fits

@@ -31,8 +31,8 @@ class TextArray(Sequence[str]):
     def __len__(self) -> int:
         return len(self.array)
 
-    def __getitem__(self, at: Any) -> Any:
-        return self.array[at].to_pylist() if isinstance(at, slice) else self.array[at].as_py()
+    def __getitem__(self, rows: Any) -> Any:
+        return self.array[rows].to_pylist() if isinstance(rows, slice) else self.array[rows].as_py()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.array.to_pylist())
@@ -52,9 +52,9 @@ class Coded:
     def __len__(self) -> int:
         return len(self.index)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, rows: Any) -> Any:
         """The value of a row; of several rows a column."""
-        result = self.index[at]
+        result = self.index[rows]
         if isinstance(result, np.ndarray):
             return Coded(self.values, result)
         return self.values[result] if result >= 0 else None
@@ -65,8 +65,8 @@ class Coded:
 
     def distinct(self) -> tuple[list[Value], Array]:
         """The values that occur, null last, and which of them each row has."""
-        numbers, place = distinct(np.where(self.index < 0, len(self.values), self.index), len(self.values) + 1)
-        return [self.values[n] if n < len(self.values) else None for n in numbers.tolist()], place
+        numbers, inverse = distinct(np.where(self.index < 0, len(self.values), self.index), len(self.values) + 1)
+        return [self.values[n] if n < len(self.values) else None for n in numbers.tolist()], inverse
 
     def __reduce__(self) -> Any:
         return Coded, (self.values, self.index)
@@ -95,16 +95,16 @@ def column_of(values: Sequence[Value]) -> Column:
         different: list[Any] = [v for v in dict.fromkeys(values) if v is not None]
         places = {None: -1, **dict(zip(different, range(len(different)), strict=True))}
         return Coded(different, np.fromiter(map(places.__getitem__, values), np.int64, len(values)))
-    found: list[Value] = []
+    values_list: list[Value] = []
     index = []
     for value in values:
         key = value if type(value) is str else (type(value), repr(value))
         position = places.get(key)
         if position is None:
-            position = places[key] = len(found)
-            found.append(value)
+            position = places[key] = len(values_list)
+            values_list.append(value)
         index.append(position)
-    return Coded(found, np.array(index, np.int64))
+    return Coded(values_list, np.array(index, np.int64))
 
 
 def values_of(column: Column) -> Iterator[Value]:
@@ -148,7 +148,7 @@ def joined(columns: Sequence[Column]) -> Column:
     different = [coded(column) for column in columns]
     if all(set(map(type, column.values)) <= {str} for column in different):
         places = {
-            text: place for place, text in enumerate(dict.fromkeys(chain.from_iterable(c.values for c in different)))
+            text: number for number, text in enumerate(dict.fromkeys(chain.from_iterable(c.values for c in different)))
         }
         for column in different:
             positions = [*map(places.__getitem__, column.values), -1]  # an index of -1 finds the last one

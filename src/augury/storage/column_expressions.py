@@ -139,17 +139,17 @@ class ColumnExpressions:
         if isinstance(x, np.ndarray) and y is not None and not ((x | y) & 3).any():
             # codes of integers order as the integers do
             return COMPARE[op](x, y), None
-        one, other = self.operand(left, frame), self.operand(right, frame)
-        if one is None or other is None:
+        first, other = self.operand(left, frame), self.operand(right, frame)
+        if first is None or other is None:
             return None
         ticks = self.durations and self.scalars.clock.kind == "logical"
-        if op in ("=", "!=") and not ticks and {one.kind, other.kind} <= {"b", "c"}:
+        if op in ("=", "!=") and not ticks and {first.kind, other.kind} <= {"b", "c"}:
             dictionary = self.dictionary
-            x, y = codes_of(one, dictionary), codes_of(other, dictionary)
+            x, y = codes_of(first, dictionary), codes_of(other, dictionary)
             same = dictionary.canonical(x) == dictionary.canonical(y)
-            known = ~dictionary.is_null(x) & ~dictionary.is_null(y)
-            return (same if op == "=" else ~same) & known, either((one.hard, other.hard))
-        pair = self._alike(typed(one, self.dictionary), typed(other, self.dictionary))
+            valid = ~dictionary.is_null(x) & ~dictionary.is_null(y)
+            return (same if op == "=" else ~same) & valid, either((first.hard, other.hard))
+        pair = self._alike(typed(first, self.dictionary), typed(other, self.dictionary))
         if pair is None:
             return None
         x, y = pair[0].data, pair[1].data
@@ -172,15 +172,15 @@ class ColumnExpressions:
                 return None
 
     def _alike(
-        self, one: ColumnOperand | None, other: ColumnOperand | None
+        self, first: ColumnOperand | None, other: ColumnOperand | None
     ) -> tuple[ColumnOperand, ColumnOperand] | None:
         """Two operands of one kind. On the logical clock a duration beside a number is a number of ticks."""
-        if one is None or other is None:
+        if first is None or other is None:
             return None
-        if one.kind == other.kind:
-            return one, other
-        if self.scalars.clock.kind == "logical" and {one.kind, other.kind} == {"n", "d"}:
-            return self._ticks(one), self._ticks(other)
+        if first.kind == other.kind:
+            return first, other
+        if self.scalars.clock.kind == "logical" and {first.kind, other.kind} == {"n", "d"}:
+            return self._ticks(first), self._ticks(other)
         return None
 
     def _ticks(self, operand: ColumnOperand) -> ColumnOperand:
@@ -213,12 +213,12 @@ class ColumnExpressions:
         for rows, part in parts:
             data[rows] = part.data
         for which in ("null", "hard"):
-            spread = np.zeros(len(frame), bool)
+            any_set = np.zeros(len(frame), bool)
             for rows, part in parts:
-                found = getattr(part, which)
-                if found is not None:
-                    spread[rows] = found
-            masks.append(spread if spread.any() else None)
+                part_mask = getattr(part, which)
+                if part_mask is not None:
+                    any_set[rows] = part_mask
+            masks.append(any_set if any_set.any() else None)
         return ColumnOperand(parts[0][1].kind, data, masks[0], either((masks[1], hard)))
 
     def as_codes(self, operand: ColumnOperand) -> ColumnOperand:
@@ -230,9 +230,9 @@ class ColumnExpressions:
     # Functions
 
     def _applied(self, function: Function, expr: Apply, frame: Frame) -> ColumnOperand | None:
-        given = [self.operand(arg, frame) for arg in expr.args]
-        args = [arg for arg in given if arg is not None]
-        if len(args) < len(given) or not len(frame):
+        operands = [self.operand(arg, frame) for arg in expr.args]
+        args = [arg for arg in operands if arg is not None]
+        if len(args) < len(operands) or not len(frame):
             return None
         if function.coded is not None:
             return self._coded(function, args)
@@ -255,9 +255,9 @@ class ColumnExpressions:
             return self._of_nulls(name, args)
         if not (name in ARITHMETIC or name in NUMBERS or function.vector is not None) or not args:
             return None
-        found = [typed(arg, self.dictionary) for arg in args]
-        numbers = [arg for arg in found if arg is not None]
-        if len(numbers) < len(found):
+        typed_args = [typed(arg, self.dictionary) for arg in args]
+        numbers = [arg for arg in typed_args if arg is not None]
+        if len(numbers) < len(typed_args):
             return None
         if name in TIMELY and len(numbers) == 2:
             pair = self._alike(*numbers)
@@ -293,18 +293,18 @@ class ColumnExpressions:
         if times is not None:
             return times
         columns = [self.as_codes(arg) for arg in args]
-        rows, place = combinations([column.data for column in columns if not column.constant], count)
+        rows, inverse = combinations([column.data for column in columns if not column.constant], count)
         few = [column.data[rows] for column in columns]
         if hard is not None:  # their codes mean nothing
             used = np.zeros(len(rows), bool)
-            used[place[~hard]] = True
+            used[inverse[~hard]] = True
         else:
             used = np.ones(len(rows), bool)
         result = self._of_few_texts(function, columns, few, used)
         if result is None:
             result = self._one_by_one(function, few, used)
         codes, failed = result
-        return ColumnOperand("c", codes[place], hard=either((hard, failed[place] if failed.any() else None)))
+        return ColumnOperand("c", codes[inverse], hard=either((hard, failed[inverse] if failed.any() else None)))
 
     def _of_times(self, function: Function, args: Sequence[ColumnOperand]) -> ColumnOperand | None:
         """A function of the calendar. The unit, the format and the zone are constants."""
@@ -410,14 +410,14 @@ def combinations(columns: Sequence[Codes], count: int) -> tuple[Array, Array]:
     """A row of each distinct combination of codes, and for each row the number of its combination."""
     if not columns or not count:
         return np.zeros(min(count, 1), np.int64), np.zeros(count, np.int64)
-    place, size = _places(columns[0])
+    inverse, size = _places(columns[0])
     for column in columns[1:]:
         more, width = _places(column)
-        numbers, place = distinct(place * width + more, size * width)
+        numbers, inverse = distinct(inverse * width + more, size * width)
         size = len(numbers)
     first = np.empty(size, np.int64)
-    first[place[::-1]] = np.arange(count - 1, -1, -1)
-    return first, place
+    first[inverse[::-1]] = np.arange(count - 1, -1, -1)
+    return first, inverse
 
 
 def _places(codes: Codes) -> tuple[Array, int]:
@@ -425,7 +425,7 @@ def _places(codes: Codes) -> tuple[Array, int]:
     low = int(numbers.min())
     span = int(numbers.max()) - low + 1
     if span <= 4 * len(numbers) + 64:
-        found, place = distinct(numbers - low, span)
+        values, inverse = distinct(numbers - low, span)
     else:
-        found, place = unique_inverse(numbers)
-    return place, len(found)
+        values, inverse = unique_inverse(numbers)
+    return inverse, len(values)

@@ -89,15 +89,15 @@ def wall_times(times: Times, zone: str | None) -> Times:
     """What clocks in a zone show, as microseconds of a day without a zone."""
     if zone is None:
         return times
-    quarters, place = unique_inverse(times // _QUARTER)
+    quarters, inverse = unique_inverse(times // _QUARTER)
 
     def offset(us: int) -> int:
         wall = local_time(us, zone)
         return int((np.datetime64(wall, "us") - np.datetime64(0, "us")).astype(np.int64)) - us
 
     ends = [(offset(us), offset(us + _QUARTER - 1)) for us in (quarters * _QUARTER).tolist()]
-    result = times + np.array([first for first, _ in ends], np.int64)[place]
-    changing = np.array([first != last for first, last in ends], bool)[place]
+    result = times + np.array([first for first, _ in ends], np.int64)[inverse]
+    changing = np.array([first != last for first, last in ends], bool)[inverse]
     for row in np.flatnonzero(changing).tolist():
         result[row] = times[row] + offset(int(times[row]))
     return result
@@ -157,9 +157,9 @@ def formatted(times: Times, form: str, zone: str | None) -> Any:
     offsets, number = unique_inverse(wall - times)
     if len(offsets) > _OFFSETS:
         return None
-    _, first, place = unique_first_inverse(wall // finest * len(offsets) + number)
+    _, first, inverse = unique_first_inverse(wall // finest * len(offsets) + number)
     texts = [format_time(us, form, zone) for us in times[first].tolist()]
-    return pa.array(texts, pa.large_string()).take(pa.array(place))
+    return pa.array(texts, pa.large_string()).take(pa.array(inverse))
 
 
 _OFFSETS = 16  # from UTC; more than a zone has in a century

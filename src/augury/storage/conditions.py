@@ -49,7 +49,7 @@ class StaticKnowledge(Protocol):
     """Facts and static rules, as conditions ask for them, in the codes of the context's dictionary."""
 
     def solve(
-        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], times: Array
     ) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns; `asked` has a column for each argument that is bound."""
         ...
@@ -94,10 +94,10 @@ class Context(ColumnExpressions):
                 return self._compare(condition, frame)
             case Relates():
                 times = {0: frame.labels[condition.left], 1: frame.labels[condition.right]}
-                at = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
+                points = {"a": times[0][0], "b": times[0][1], "c": times[1][0], "d": times[1][1]}
                 mask = np.ones(len(frame), bool)
                 for x, y, limit in RELATIONS[condition.relation]:
-                    mask &= at[x] - at[y] <= limit.value - limit.strict
+                    mask &= points[x] - points[y] <= limit.value - limit.strict
                 return frame.where(mask)
             case Spans():
                 ends = [frame.labels[name] for name in condition.labels]
@@ -155,8 +155,8 @@ class Context(ColumnExpressions):
             numbers = np.flatnonzero(~null)
             columns = [c[numbers] for c in columns]
         predicate = (condition.name, len(condition.args))
-        at = frame.end if condition.at is None else frame.labels[condition.at][1]
-        which, answers = self.knowledge.solve(predicate, mode, columns, at[numbers] - condition.was)
+        seen = frame.end if condition.at is None else frame.labels[condition.at][1]
+        which, answers = self.knowledge.solve(predicate, mode, columns, seen[numbers] - condition.was)
         return self.answered(condition, frame, numbers[which], answers)
 
     def answered(self, condition: Holds | Unless, frame: Frame, which: Array, answers: list[Array]) -> Frame:
@@ -205,9 +205,9 @@ class Context(ColumnExpressions):
             length, computed = self._window_lengths(condition, condition.length, frame)
             if not computed.all():
                 return self._relative(condition, frame.where(computed))
-        at = {"start": start, "end": end}
+        points = {"start": start, "end": end}
         (first, back), (second, forth) = RELATIVE[condition.kind]
-        new = (at[first] + back * length, at[second] + forth * length)
+        new = (points[first] + back * length, points[second] + forth * length)
         near = (new[0] > -TIME_LIMIT) & (new[1] < TIME_LIMIT)
         for _ in range(int(np.count_nonzero(~near))):
             self.report(self.scalars.rule, "a time beyond 60 bits", {})
@@ -247,9 +247,11 @@ class Context(ColumnExpressions):
         assert condition.windows is not None
         line = Line(condition.windows, self.scalars.clock)
         start, _ = frame.labels[condition.anchor]
-        begins, place = unique_inverse(start)
+        begins, inverse = unique_inverse(start)
         before = [line.last_begun(begin) - 1 for begin in begins.tolist()]
-        new = tuple(np.array([at(number) for number in before], np.int64)[place] for at in (line.begin, line.end))
+        new = tuple(
+            np.array([bound_of(number) for number in before], np.int64)[inverse] for bound_of in (line.begin, line.end)
+        )
         labels = {**frame.labels, condition.label: (new[0], new[1])}
         return replace(frame, labels=labels).where(new[0] <= new[1])
 
@@ -286,17 +288,17 @@ class Context(ColumnExpressions):
 
         return self._by_row(frame, compared)
 
-    def _by_row(self, frame: Frame, found: Callable[[Binding, int], Iterable[Binding]]) -> Frame:
+    def _by_row(self, frame: Frame, solutions: Callable[[Binding, int], Iterable[Binding]]) -> Frame:
         """Row by row; a row may be met in several ways, each with more variables bound."""
         rows: list[int] = []
         bound: list[Binding] = []
         names: dict[str, None] = {}
         for i in range(len(frame)):
             binding = self.binding(frame, i)
-            known = len(binding)
-            for new in self._blamed(frame, i, lambda b=binding, i=i: list(found(b, i))):  # type: ignore[misc]
+            before = len(binding)
+            for new in self._blamed(frame, i, lambda b=binding, i=i: list(solutions(b, i))):  # type: ignore[misc]
                 rows.append(i)
-                if len(new) > known:
+                if len(new) > before:
                     new = {v: x for v, x in new.items() if v not in binding}
                     names.update(dict.fromkeys(new))
                     bound.append(new)
@@ -331,8 +333,8 @@ class Context(ColumnExpressions):
                 case Wild():
                     pass
                 case Const():
-                    given = self.encode(expr.value)
-                    wanted = dictionary.canon[given >> 1] if given & 1 else given & -3
+                    code = self.encode(expr.value)
+                    wanted = dictionary.canon[code >> 1] if code & 1 else code & -3
                     mask &= (dictionary.canonical(codes) == wanted) & ~dictionary.is_null(codes)
                 case Var() if expr.name in frame.vars:
                     other = frame.vars[expr.name]

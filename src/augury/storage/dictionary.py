@@ -209,13 +209,13 @@ class Dictionary:
     def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
         make, places = (Timestamp, self._timestamps) if unit == "t" else (Duration, self._durations)
-        different, place = unique_inverse(times)
-        known = map(places.get, different.tolist())
+        different, inverse = unique_inverse(times)
+        numbered = map(places.get, different.tolist())
         numbers = [
             n if n is not None else self._plain(make(us), places, us)
-            for us, n in zip(different.tolist(), known, strict=True)
+            for us, n in zip(different.tolist(), numbered, strict=True)
         ]
-        return (2 * np.array(numbers, np.int64) + 1)[place]
+        return (2 * np.array(numbers, np.int64) + 1)[inverse]
 
     def times(self, codes: Codes) -> tuple[str, Array] | None:
         """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
@@ -245,8 +245,8 @@ class Dictionary:
         if not texts.null_count:
             return self._encode_texts(texts.to_pylist(), self._texts, TEXT)
         codes = np.full(len(texts), NULL)
-        known = texts.is_valid().to_numpy(zero_copy_only=False)
-        codes[known] = self._encode_texts(texts.drop_null().to_pylist(), self._texts, TEXT)
+        valid = texts.is_valid().to_numpy(zero_copy_only=False)
+        codes[valid] = self._encode_texts(texts.drop_null().to_pylist(), self._texts, TEXT)
         return codes
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
@@ -289,8 +289,8 @@ class Dictionary:
         buckets, self._buckets = self._buckets, None  # where this is broken off, they are made anew
         if buckets is None or 3 * most > 2 * len(buckets):
             buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
-            known = np.flatnonzero(self.kind[: self.n] == FLOAT)
-            refill_floats(known, self.numbers[known].view(np.int64), buckets)
+            floats = np.flatnonzero(self.kind[: self.n] == FLOAT)
+            refill_floats(floats, self.numbers[floats].view(np.int64), buckets)
             self._in_bulk = True
             self._floats = {}
         n = intern_floats(column, column.view(np.int64), self.numbers, self.n, buckets, ids)
@@ -545,12 +545,12 @@ def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -
     return h
 
 
-def spellings_of(found: Sequence[Array], count: int) -> Array:
+def spellings_of(masks: Sequence[Array], count: int) -> Array:
     """`spelling_of` of rows whose arguments have these spellings."""
     h, plain = np.zeros(count, np.uint64), np.ones(count, bool)
-    if not any(item.any() for item in found):
+    if not any(item.any() for item in masks):
         return h
-    for item in found:
+    for item in masks:
         h = mix_hashes(h, item)
         plain &= item == 0
     h[plain] = 0

@@ -106,8 +106,8 @@ def values_at(x: Array, power: int, exponent: int, count: int) -> tuple[Array, A
         limbs[0] = x
         return limbs, fits
     x = np.where(fits, x, 0)
-    found, complete = cut(squared(x) if power == 2 else (x.astype(np.float64),), exponent, count)
-    limbs[: len(found)] = found
+    parts, complete = cut(squared(x) if power == 2 else (x.astype(np.float64),), exponent, count)
+    limbs[: len(parts)] = parts
     return limbs, fits & complete
 
 
@@ -184,18 +184,18 @@ def _approximation_of(formula: Formula | None, inputs: Sequence[Numbers]) -> App
 def as_floats(formula: Formula | None, inputs: Sequence[Numbers]) -> tuple[Array, Array]:
     """The results of a formula over exact numbers, rounded once to floats, and which of them are finite."""
     count = len(inputs[0])
-    found, sure = np.zeros(count), np.zeros(count, bool)
+    results, sure = np.zeros(count), np.zeros(count, bool)
     if count > _FEW:
-        found, sure = _approximation_of(formula, inputs).floats()
-        sure &= np.isfinite(found)
+        results, sure = _approximation_of(formula, inputs).floats()
+        sure &= np.isfinite(results)
     rest = np.flatnonzero(~sure)
     fits = np.ones(count, bool)
     for row, ratio in zip(rest.tolist(), _ratios_of(formula, [each.take(rest) for each in inputs]), strict=True):
         try:
-            found[row] = float(ratio)
+            results[row] = float(ratio)
         except (OverflowError, ZeroDivisionError):
             fits[row] = False
-    return found, fits
+    return results, fits
 
 
 def as_integers(formula: Formula | None, inputs: Sequence[Numbers]) -> tuple[Array, Array]:
@@ -204,16 +204,16 @@ def as_integers(formula: Formula | None, inputs: Sequence[Numbers]) -> tuple[Arr
     last = inputs[-1]
     if formula is None and isinstance(last, ExactSums) and last.plain:
         return last.limbs[0], np.ones(count, bool)
-    found, sure = np.zeros(count, np.int64), np.zeros(count, bool)
+    results, sure = np.zeros(count, np.int64), np.zeros(count, bool)
     if count > _FEW:
-        found, sure = _approximation_of(formula, inputs).integers()
+        results, sure = _approximation_of(formula, inputs).integers()
     rest = np.flatnonzero(~sure)
     fits = np.ones(count, bool)
     for row, ratio in zip(rest.tolist(), _ratios_of(formula, [each.take(rest) for each in inputs]), strict=True):
         number = round(ratio) if ratio.denominator else _MAX
         fits[row] = -_MAX <= number < _MAX
-        found[row] = number if fits[row] else 0
-    return found, fits
+        results[row] = number if fits[row] else 0
+    return results, fits
 
 
 def order_keys(x: Array) -> tuple[Array, Array]:

@@ -111,9 +111,9 @@ def store(frame: Frame, out: View) -> None:
     data, lo, hi = table.data, table.n, table.n + count
     data[START, lo:hi], data[END, lo:hi] = frame.start, frame.end
     data[LEFT, lo:hi], data[RIGHT, lo:hi], data[RANK, lo:hi] = frame.left, frame.right, frame.rank
-    for name, at in out.vars.items():
+    for name, target in out.vars.items():
         column = frame.vars.get(name)
-        data[at, lo:hi] = OPEN if column is None else column
+        data[target, lo:hi] = OPEN if column is None else column
     for name, (s, e) in out.labels.items():
         times = frame.labels.get(name)
         data[s, lo:hi], data[e, lo:hi] = (0, 0) if times is None else times

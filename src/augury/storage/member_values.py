@@ -95,12 +95,12 @@ class MemberValues:
         numbers, _, hard = self.numbers
         if not hard.any():
             return numbers
-        _, first, place = unique_first_inverse(self.keys)
+        _, first, inverse = unique_first_inverse(self.keys)
         decode = self.dictionary.decode
         ordered = sorted(range(len(first)), key=lambda i: order_key(decode(int(self.column[first[i]]))))
         rank = np.empty(len(first), np.int64)
         rank[ordered] = np.arange(len(first))
-        return rank[place]
+        return rank[inverse]
 
     @cached_property
     def numbers(self) -> tuple[Array, Array, Array]:

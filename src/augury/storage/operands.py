@@ -67,11 +67,11 @@ def typed(operand: ColumnOperand, dictionary: Dictionary) -> ColumnOperand | Non
         hard = either((hard, open_rows))
     kinds = dictionary.kinds(codes)
     null: Mask | None = kinds == NOTHING
-    known = kinds[~null] if null.any() else kinds  # type: ignore[union-attr, operator]
-    null = null if len(known) < len(kinds) else None
-    if not len(known):
+    valid = kinds[~null] if null.any() else kinds  # type: ignore[union-attr, operator]
+    null = null if len(valid) < len(kinds) else None
+    if not len(valid):
         return replace(operand, kind="n", data=np.zeros(len(codes), np.int64), null=null, hard=hard)
-    kind = known[0]
+    kind = valid[0]
     if kind not in (INTEGER, FLOAT, TIME, DURATION):
         return None
     same = kinds == kind
@@ -92,13 +92,13 @@ _MOST = 2**62
 ARITHMETIC = ("+", "-", "*", "/", "//", "mod")
 
 
-def arithmetic(op: str, one: ColumnOperand, other: ColumnOperand) -> ColumnOperand | None:
+def arithmetic(op: str, first: ColumnOperand, other: ColumnOperand) -> ColumnOperand | None:
     """`one op other`; rows that overflow or divide by zero are hard. None where the kinds do not go together so."""
-    x, y, kinds = one.data, other.data, one.kind + other.kind
+    x, y, kinds = first.data, other.data, first.kind + other.kind
     unit = _UNIT.get((op, kinds))
     if unit is None or (unit != "n" and "f" in x.dtype.kind + y.dtype.kind):
         return None
-    base = ColumnOperand(unit, x).beside(one, other)
+    base = ColumnOperand(unit, x).beside(first, other)
     if x.dtype.kind == "f" or y.dtype.kind == "f":
         return _of_floats(op, base, x, y)
     zero = (y == 0) if op in ("/", "//", "mod") else None

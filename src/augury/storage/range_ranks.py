@@ -80,25 +80,25 @@ class RangeRanks:
 
     def distinct(self, column: int, begin: Integers, reach: Array) -> Integers:
         """How many values each range has; `begin` is where its segment begins."""
-        found = np.empty(len(begin), np.int64)
-        self.touched += int(count_less(column, reach[0], reach[1], reach[0] - begin, self.levels, found))
-        return found
+        counts = np.empty(len(begin), np.int64)
+        self.touched += int(count_less(column, reach[0], reach[1], reach[0] - begin, self.levels, counts))
+        return counts
 
     def occurring(self, column: int, begin: Integers, reach: Array) -> tuple[Array, Array]:
         """The first position of each value in each range: the number of the range, and the position."""
-        found, room, came = [np.empty((2, 0), np.int64)], np.empty((2, 64 + 8 * len(begin)), np.int64), 0
+        pairs, room, came = [np.empty((2, 0), np.int64)], np.empty((2, 64 + 8 * len(begin)), np.int64), 0
         while came < len(begin):
             came, count, touched = positions_less(column, came, reach[0], reach[1], reach[0] - begin, self.levels, room)
             self.touched += int(touched)
-            found.append(room[:, :count].copy())
+            pairs.append(room[:, :count].copy())
             if came < len(begin):
                 room = np.empty((2, 4 * room.shape[1]), np.int64)
-        owner, position = np.concatenate(found, axis=1)
+        owner, position = np.concatenate(pairs, axis=1)
         return owner, position
 
     def at(self, column: int, reach: Array, ranks: Integers) -> Integers:
         """The value of each range that so many others come before."""
-        found = np.empty(len(ranks), np.int64)
+        selected = np.empty(len(ranks), np.int64)
         parts, loose = np.empty((most_parts(self.levels), 5), np.int64), np.empty(2 * LEAST, np.int64)
-        self.touched += int(values_at(column, reach[0], reach[1], ranks, self.levels, parts, loose, found))
-        return found
+        self.touched += int(values_at(column, reach[0], reach[1], ranks, self.levels, parts, loose, selected))
+        return selected

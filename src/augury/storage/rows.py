@@ -106,9 +106,9 @@ class Rows:
         parts: list[Array] = []
         size = count + 64
         while True:
-            found = np.empty((2, size), np.int64)
-            done = k.look_up(keys, chains.places, count, *held, lo, state, found)
-            parts.append(found[:, : state[2]])
+            room = np.empty((2, size), np.int64)
+            done = k.look_up(keys, chains.places, count, *held, lo, state, room)
+            parts.append(room[:, : state[2]])
             if done:
                 break
             size *= 2
@@ -191,12 +191,12 @@ class Distinct(Rows):
             self.after = grown(self.after, len(self.alive), self.n)
         if self.n + count > len(self.buckets):
             self._fill(self.n + count)
-        given = np.empty((self.width, count), np.int64)
+        new = np.empty((self.width, count), np.int64)
         for i, column in enumerate(columns):
-            given[i] = column
+            new[i] = column
         before, buckets = self.n, self.buckets
         self.buckets = _NO_BUCKETS  # where this is broken off, they are made anew
-        n = k.admit(given, count, self.data, before, self.fields, self.words.canon, buckets, self.after, places)
+        n = k.admit(new, count, self.data, before, self.fields, self.words.canon, buckets, self.after, places)
         self.alive[before:n] = 1
         self.n, self.buckets = n, buckets
         return places

@@ -93,13 +93,13 @@ class RunningTotals:
         group = self.groups(rows, self.index.table, self.index.fields)
         self._make_room(group[group >= 0])
         late = np.empty(len(rows), np.int64)
-        at = data, self.spans, self.slots, self.ends, self.values, self.running, self.tree
-        count = append_rows(rows, group, *at, late)
+        arrays = data, self.spans, self.slots, self.ends, self.values, self.running, self.tree
+        count = append_rows(rows, group, *arrays, late)
         self.looked += len(rows) - count
         if count:
             some = late[:count]
             some = some[np.argsort(group[some], kind="stable")]
-            self.looked += merge_rows(rows[some], group[some], *at)
+            self.looked += merge_rows(rows[some], group[some], *arrays)
 
     def remove(self, rows: RowIds) -> None:
         """Takes dead rows out."""
@@ -158,28 +158,28 @@ class RunningTotals:
         """Whether the next row inside the window has the times of one at its edge."""
         data, here = self.index.table.data, np.maximum(edge, 0)
         there = np.where(edge == limit, here, here + step)
-        one, other = self.slots[here], self.slots[there]
-        same = (self.ends[here] == self.ends[there]) & (data[START, one] == data[START, other])
+        first, other = self.slots[here], self.slots[there]
+        same = (self.ends[here] == self.ends[there]) & (data[START, first] == data[START, other])
         differ: Array = same & (here != there)
         return differ
 
     def groups(self, rows: RowIds, table: Table, keys: Array) -> Array:
         """The group of each row of a table with these keys; -1 where there is none."""
-        index, found = self.index, np.empty(len(rows), np.int64)
+        index, numbers = self.index, np.empty(len(rows), np.int64)
         index.extend()
         if index.count == 0:
-            found[:] = -1
-            return found
+            numbers[:] = -1
+            return numbers
         dictionary, other = table.dictionary, index.table
         groups_of(
             rows, table.data, keys, other.data, index.fields, index.buckets, index.groups, dictionary.canon,
-            dictionary.nullish, found,
+            dictionary.nullish, numbers,
         )  # fmt: skip
         if index.count > len(self.spans):
             larger = np.zeros((2 * index.count, 4), np.int64)
             larger[: len(self.spans)] = self.spans
             self.spans = larger
-        return found
+        return numbers
 
     def _keep_values(self, rows: RowIds, values: Array) -> None:
         most = int(rows.max()) + 1

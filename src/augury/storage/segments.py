@@ -74,9 +74,9 @@ class Segments:
         begins = np.flatnonzero(new)
         return Grouped(groups[begins], np.append(begins, len(groups)), rows)
 
-    def enter(self, given: Grouped) -> tuple[int, Array, Array]:
+    def enter(self, grouped: Grouped) -> tuple[int, Array, Array]:
         """Puts rows in; how many others are moved, and for each group the first position that is new, and whether it moved."""
-        groups, begins, rows = given
+        groups, begins, rows = grouped
         need = self.spans[COUNT, groups] + np.diff(begins)
         outgrown = need > self.spans[ROOM, groups]
         moves, lo = np.full((2, len(groups)), -1, np.int64), np.zeros(len(groups), np.int64)
@@ -90,10 +90,10 @@ class Segments:
         moved = k.enter_rows(groups, begins, rows, self.order, self.spans, moves, self.pool, lo)
         return moved, lo, outgrown
 
-    def remove(self, given: Grouped) -> int:
+    def remove(self, grouped: Grouped) -> int:
         """Takes rows out; how many others are moved."""
-        lo = np.zeros(len(given.groups), np.int64)
-        return int(k.remove_rows(*given, self.order, self.spans, self.pool, lo))
+        lo = np.zeros(len(grouped.groups), np.int64)
+        return int(k.remove_rows(*grouped, self.order, self.spans, self.pool, lo))
 
     def without_rows(self) -> Segments:
         """Empty segments for the same keys."""

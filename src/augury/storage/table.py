@@ -420,11 +420,11 @@ class Links:
     def every(self, row: int) -> list[int]:
         """The rows made of one row, the first one first, also those that are gone."""
         self.extend()
-        found, child = [], int(self.heads[row])
+        children, child = [], int(self.heads[row])
         while child >= 0:
-            found.append(child)
+            children.append(child)
             child = int(self.after[child])
-        return found[::-1]
+        return children[::-1]
 
 
 def capacity(count: int) -> int:

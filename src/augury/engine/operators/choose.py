@@ -22,7 +22,7 @@ from augury.engine.operators.join import JoinOperator, joined
 from augury.engine.operators.map import EachRow
 from augury.planner.specs import AgreeSpec, ChoiceSpec, ChoosingJoinSpec
 from augury.storage.dictionary import OPEN
-from augury.storage.frame import Frame, frame_of, store
+from augury.storage.frame import Frame, View, frame_of, store
 from augury.storage.table import END, LEFT, RIGHT, START, Table
 
 if TYPE_CHECKING:
@@ -167,10 +167,15 @@ class Choose(Chooser):
         found: Candidate | None = None
         if not sides[0].parts or sides[0].parts != sides[1].parts:
             later = 1 if sides[0].before(sides[1]) else 0
-            per = self.values(1 - later, int(table.data[LEFT + 1 - later, at]), self.policy.per)
-            found = Candidate(row, sides[later], sides[1 - later], later, per)
+            found = Candidate(row, sides[later], sides[1 - later], later, self.per(row, 1 - later, at))
         self.candidates[row] = found
         return found
+
+    def per(self, row: int, earlier: int, at: int) -> OrderKey:
+        """The values of `per (…)` in a row; `at` is the pair it was made of, and `earlier` the side of its earlier part."""
+        return self.values(
+            self.join.inputs[earlier], int(self.join.out.table.data[LEFT + earlier, at]), self.policy.per
+        )
 
     def occurrence(self, side: int, row: int) -> Occurrence:
         table = self.join.inputs[side].table
@@ -182,8 +187,8 @@ class Choose(Chooser):
             found = self.occurrences[side][key] = Occurrence(self.runtime, start, end, parts)
         return found
 
-    def values(self, side: int, row: int, names: tuple[str, ...]) -> OrderKey:
-        view, decode = self.join.inputs[side], self.runtime.tables.dictionary.decode
+    def values(self, view: View, row: int, names: tuple[str, ...]) -> OrderKey:
+        decode = self.runtime.tables.dictionary.decode
         codes = [int(view.table.data[view.vars[v], row]) if v in view.vars else OPEN for v in names]
         return tuple(() if c == OPEN else order_key(decode(c)) for c in codes)
 
@@ -203,7 +208,7 @@ class Choose(Chooser):
             )
             if self.runtime.parts(view.table, int(r)) == candidate.earlier.parts
         ]
-        found = [self.values(side, r, (name,))[0] for r in rows]
+        found = [self.values(view, r, (name,))[0] for r in rows]
         return max((v if v != () else order_key(None)) for v in found) if found else order_key(None)
 
     def rebuild(self) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
+_Use = tuple[int, Occurrence, OrderKey]  # a part that is used up: its side, and the value of `per`
 _AT_ONCE = 16  # candidates whose conditions are computed together
 
 
@@ -346,19 +347,22 @@ def _at(queue: list[_Place], place: _Place) -> int:
 class ChooseChronological(Choose):
     """Later parts in the order of events, each takes the first candidate that is not used up.
 
-    A change in the past decides anew all that comes after it, which the lateness bounds.
+    With `per`, a part is used up for one value only: candidates with other values are other queues in one list. A change in the past decides anew all that comes after it, which the lateness bounds.
     """
 
     def clear(self) -> None:
         super().clear()
         self.queue: list[_Later] = []
         self.by_later: dict[Key, _Later] = {}
-        self.used: set[tuple[int, Occurrence]] = set()
+        self.used: set[_Use] = set()
+
+    def per(self, row: int, earlier: int, at: int) -> OrderKey:
+        return self.values(self.inputs[0], row, self.policy.per)
 
     def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
         touched: list[_Later] = []
         for candidate in gone:
-            later = self.by_later[candidate.side, candidate.later]
+            later = self.by_later[_group(candidate)]
             later.candidates.remove(candidate)
             touched.append(later)
         touched.extend(self.enter(candidate) for candidate in come)
@@ -374,17 +378,17 @@ class ChooseChronological(Choose):
             self.touched += len(later.candidates)
             later.decide(self)
         for later in touched:
-            if not later.candidates and self.by_later.get((later.side, later.occurrence)) is later:
-                del self.by_later[later.side, later.occurrence]
+            if not later.candidates and self.by_later.get(later.group) is later:
+                del self.by_later[later.group]
                 self.queue.remove(later)
         now = {c.row for later in self.queue[at:] for c in later.taken}
         return now - before.keys(), before.keys() - now
 
     def enter(self, candidate: Candidate) -> _Later:
         """Adds a candidate to those of its later part."""
-        key = (candidate.side, candidate.later)
+        key = _group(candidate)
         if key not in self.by_later:
-            self.by_later[key] = _Later(candidate.later, candidate.side)
+            self.by_later[key] = _Later(candidate.later, candidate.side, candidate.per)
             insort(self.queue, self.by_later[key])
         self.by_later[key].candidates.append(candidate)
         return self.by_later[key]
@@ -397,7 +401,7 @@ class ChooseChronological(Choose):
         for row in out.data[LEFT, out.standing()].tolist():
             chosen = self.candidates[row]
             if chosen is not None:
-                self.used |= self.by_later[chosen.side, chosen.later].take(chosen)
+                self.used |= self.by_later[_group(chosen)].take(chosen)
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """What was used up stays so while it could be taken again: by a part that comes, or by one that decides anew."""
@@ -416,31 +420,37 @@ class ChooseChronological(Choose):
         keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
 
 
-class _Later:
-    """A later part with its candidates, and the pair that it has taken."""
+def _group(candidate: Candidate) -> Key:
+    """What takes one candidate: a later part and, with `per`, one of its values."""
+    return (candidate.side, candidate.later, candidate.per)
 
-    def __init__(self, occurrence: Occurrence, side: int) -> None:
-        self.occurrence, self.side = occurrence, side
+
+class _Later:
+    """A later part with its candidates, of one value of `per`, and the pair that it has taken."""
+
+    def __init__(self, occurrence: Occurrence, side: int, per: OrderKey) -> None:
+        self.occurrence, self.side, self.per = occurrence, side, per
+        self.group = (side, occurrence, per)
         self.candidates: list[Candidate] = []
         self.taken: list[Candidate] = []
-        self.uses: set[tuple[int, Occurrence]] = set()
+        self.uses: set[_Use] = set()
 
     def __lt__(self, other: _Later) -> bool:
         if self.occurrence.parts == other.occurrence.parts:
             return self.side < other.side
         return self.occurrence < other.occurrence
 
-    def take(self, candidate: Candidate) -> set[tuple[int, Occurrence]]:
+    def take(self, candidate: Candidate) -> set[_Use]:
         """Adds a row of the pair that is taken; what it uses up."""
         self.taken.append(candidate)
-        self.uses = {(self.side, self.occurrence), (1 - self.side, candidate.earlier)}
+        self.uses = {(self.side, self.occurrence, self.per), (1 - self.side, candidate.earlier, self.per)}
         return self.uses
 
     def decide(self, choose: ChooseChronological) -> None:
         """The first candidate that is not used up, by its start; both are used up then, each in its role."""
-        if (self.side, self.occurrence) in choose.used:
+        if self.group in choose.used:
             return
-        free = [c for c in self.candidates if (1 - self.side, c.earlier) not in choose.used]
+        free = [c for c in self.candidates if (1 - self.side, c.earlier, self.per) not in choose.used]
         if not free:
             return
         first = min(c.earlier.start for c in free)

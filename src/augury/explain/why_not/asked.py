@@ -48,13 +48,13 @@ def read_asked(text: str, clock: Clock, prefixes: Mapping[str, str]) -> Asked:
 
 
 def underivable(plan: Plan, asked: Asked) -> RunError:
-    known = {rule.type for rule in plan.rules}
-    if asked.type in known:
+    derived = {rule.type for rule in plan.rules}
+    if asked.type in derived:
         has = " or ".join(str(k) for k in sorted({len(r.args) for r in plan.rules if r.type == asked.type}))
         count = counted(len(asked.args or ()), "argument")
         return RunError(f"no rule derives `{asked.type}` with {count}", f"it has {has}")
-    close = nearest(asked.type, known)
-    hint = f"did you mean `{close}`?" if close else f"the program derives {', '.join(sorted(known))}"
+    close = nearest(asked.type, derived)
+    hint = f"did you mean `{close}`?" if close else f"the program derives {', '.join(sorted(derived))}"
     return RunError(f"no rule derives `{asked.type}`", hint)
 
 

@@ -136,7 +136,7 @@ class Search:
         step, rows = self.best(node.input)[-EACH:], self.world.rows(node.input)
         absent = node.input if node.consecutive else None
         join = n.Join("SEQ", node.input, node.input, windows=node.windows, absent=absent, policy=node.policy)
-        level, one = step, max(near.needs for near in step)
+        level, length = step, max(near.needs for near in step)
         for _ in range(node.count - 1):
             rows = distinct(self.world.join(join, rows, self.world.rows(node.input)))
             level = self._ranked(filter(self.world.fits, rows), self._pairs(join, level, step, rows))[-EACH:]
@@ -144,9 +144,9 @@ class Search:
                 break
             level = [near for near in level if not near.failed]
         for near in level:
-            times = len(near.row.parts) // max(one, 1)
+            times = len(near.row.parts) // max(length, 1)
             short = [f"`^ {node.count}`: {times} of {node.count} times"] if 0 < times < node.count else []
-            yield replace(near.but(*short), needs=node.count * one) if near.failed else near
+            yield replace(near.but(*short), needs=node.count * length) if near.failed else near
 
     def _run(self, node: n.Run) -> list[NearMiss]:
         """The run that came furthest, and what it lacks."""
@@ -195,8 +195,8 @@ class Search:
         lost = self._given(node) - near.row.binding.keys() if node is not None and where else set()
         for condition in ready_order(where, set(near.row.binding)):
             row, bound = rows[-1], set(rows[-1].binding)
-            known = isinstance(condition, n.Holds) or is_ready(condition, bound)
-            if not known or n.condition_vars(condition) & lost or n.condition_labels(condition) - row.labels.keys():
+            decidable = isinstance(condition, n.Holds) or is_ready(condition, bound)
+            if not decidable or n.condition_vars(condition) & lost or n.condition_labels(condition) - row.labels.keys():
                 continue
             passed = list(islice((p for r in rows for p in self.world.select((condition,), r)), BRANCHES))
             if not passed:
@@ -218,11 +218,11 @@ class Search:
         groups, rows = GroupEvaluator(self.world, rule), [near.row]
         for number, collect in enumerate(rule.collects):
             self.world.errors.clear()
-            found = list(groups.collected(number, collect, rows))
-            if not found:
+            collected = list(groups.collected(number, collect, rows))
+            if not collected:
                 short = max((self._collected(rule, collect, _whole(row)) for row in rows), key=rank_of)
                 return short if short.failed else short.but(*(message for _, message in self.world.errors))
-            rows = found
+            rows = collected
         return max((self._headed(groups, _whole(row), asked, now) for row in rows), key=rank_of)
 
     def _headed(self, groups: GroupEvaluator, near: NearMiss, asked: Asked, now: int) -> NearMiss:
@@ -254,8 +254,8 @@ class Search:
         for row in groups.rows():
             with suppress(RowError):
                 made.append((Event(rule.type, *groups.head(row)), groups.key(row)))
-        found = decided(rule.at_most, made, self.world.scalars.clock)
-        return next((before for other, before in found if other.content == event.content), [])
+        decisions = decided(rule.at_most, made, self.world.scalars.clock)
+        return next((before for other, before in decisions if other.content == event.content), [])
 
     def _place(self, groups: GroupEvaluator, top: n.Top, row: Row) -> int | None:
         """The place of a row in a ranking; None where it has none."""
@@ -263,8 +263,8 @@ class Search:
         whole = GroupEvaluator(self.world, replace(groups.rule, top=None))
         every = groups.ranked(replace(top, place=name), whole.rows())
         mine = _content(row, name, groups.rule.covers)
-        found = (item.binding[name] for item in every if _content(item, name, groups.rule.covers) == mine)
-        position = next(found, None)
+        positions = (item.binding[name] for item in every if _content(item, name, groups.rule.covers) == mine)
+        position = next(positions, None)
         return position if isinstance(position, int) else None
 
     def _collected(self, rule: n.Rule, collect: n.Collect, near: NearMiss) -> NearMiss:
@@ -297,8 +297,8 @@ class Search:
         joined = row.joined(offer.row)
         if joined is None:
             return offer.but(*self.words.keys(row, offer.row, row))
-        own = {collect.label: Named(offer.row.start, offer.row.end, offer.row.parts)} if collect.label else {}
-        there = replace(offer.row, binding=joined.binding, labels={**row.labels, **own})
+        window = {collect.label: Named(offer.row.start, offer.row.end, offer.row.parts)} if collect.label else {}
+        there = replace(offer.row, binding=joined.binding, labels={**row.labels, **window})
         return replace(self._tested(replace(offer, row=there), collect.where), row=offer.row)
 
 
@@ -313,7 +313,7 @@ def _whole(row: Row) -> NearMiss:
     return NearMiss(replace(row, parts=parts, collected=()), len(parts))
 
 
-def _content(row: Row, place: str, covers: tuple[str, ...]) -> OrderKey:
+def _content(row: Row, position: str, covers: tuple[str, ...]) -> OrderKey:
     """What a row is, its place aside."""
-    bound = tuple((v, order_key(x)) for v, x in sorted(row.binding.items()) if v != place)
+    bound = tuple((v, order_key(x)) for v, x in sorted(row.binding.items()) if v != position)
     return (cover(row, covers), bound, tuple(p.id for p in row.parts + row.collected))

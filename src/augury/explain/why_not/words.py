@@ -109,7 +109,7 @@ class MissWording:
         name, both, later = f"policy {node.policy.name}", (left.parts, right.parts), int(left.order <= right.order)
         if left.parts == right.parts:
             return f"{name} pairs no event with itself"
-        if node.policy.per:
+        if node.policy.before_join:
             return f"{name} per ({', '.join(node.policy.per)}) took {self.row(world.most_recent(node, left, right))} instead"
         pairs = [(row.parts[: len(left.parts)], row.parts[len(left.parts) :]) for row in reversed(taken)]
         instead = next((pair[1 - later] for pair in pairs if pair[later] == both[later]), ())
@@ -119,7 +119,7 @@ class MissWording:
         return f"{name} used up {self.events(both[1 - later])} with {self.events(used)}"
 
     def condition(self, condition: n.Condition, row: Row, world: Nearby) -> str:
-        at = ""
+        when = ""
         match condition:
             case n.NoneInside():
                 if n.part_after(condition.window) is not None:
@@ -132,12 +132,12 @@ class MissWording:
             case n.Holds() | n.Unless():
                 if world.static.timed:
                     time = self.clock.show(row.asked_at(condition) + condition.was)
-                    at = f" {'just before' if condition.was else 'at'} {time}"
+                    when = f" {'just before' if condition.was else 'at'} {time}"
             case n.Compare() | n.AnyOf() | n.Relates() | n.Relative():
                 pass
             case _:
                 assert_never(condition)
-        return f"`{show_condition(condition)}`: {self.values(condition, row)}{at}"
+        return f"`{show_condition(condition)}`: {self.values(condition, row)}{when}"
 
     def values(self, condition: n.Condition, row: Row) -> str:
         """What a condition was asked of, and did not hold."""
@@ -149,8 +149,8 @@ class MissWording:
             case n.Unless():
                 return f"{self.atom(condition.name, condition.args, row.binding)} holds"
             case n.AnyOf():
-                known = sorted(n.condition_vars(condition) & row.binding.keys())
-                return ", ".join(["none of them holds", *(f"{v} is {show_value(row.binding[v])}" for v in known)])
+                names = sorted(n.condition_vars(condition) & row.binding.keys())
+                return ", ".join(["none of them holds", *(f"{v} is {show_value(row.binding[v])}" for v in names)])
             case n.Relates():
                 sides = [(label, row.labels[label][:2]) for label in (condition.left, condition.right)]
                 return ", ".join(f"{label} is {self.interval(*named)}" for label, named in sides)
@@ -188,7 +188,7 @@ class MissWording:
             lines.append(f"not yet: the clock is at {self.clock.show(now)}, it ends at {self.clock.show(event.end)}")
         return lines or [UNTOLD]
 
-    def place(self, top: n.Top, row: Row, place: int | None) -> str:
+    def place(self, top: n.Top, row: Row, position: int | None) -> str:
         """That a row is not among the first."""
         per = f" PER ({', '.join(top.per)})" if top.per else ""
         order = (" ASC" if top.ascending else "") + (" WITH TIES" if top.ties else "")
@@ -197,7 +197,7 @@ class MissWording:
             value = show_value(self.scalars.evaluate(top.by, row.binding, row.labels))
         except RowError as error:
             return f"`{text}`: {error}"
-        return f"`{text}`: it is {value}" + (f", in place {place}" if place is not None else "")
+        return f"`{text}`: it is {value}" + (f", in place {position}" if position is not None else "")
 
     def throttled(self, at_most: n.AtMost, before: list[Event]) -> str:
         """That enough events were given before."""

@@ -19,8 +19,8 @@ def classify(added: Array, edges: Edges, index: ReachabilityIndex, scratch: Scra
     rows = edges.rows
     for i in range(len(added)):
         e = added[i]
-        beside = not index.unique and by_base(rows[e, SOURCE], rows[e, TARGET], index, scratch)
-        rows[e, KIND] = BESIDE if beside else EXTRA
+        redundant = not index.unique and by_base(rows[e, SOURCE], rows[e, TARGET], index, scratch)
+        rows[e, KIND] = BESIDE if redundant else EXTRA
 
 
 @helper
@@ -128,19 +128,19 @@ def answer(
             out[i] = False
             continue
         label = by_labels(x, y, component, labels)
-        known = label > 0
+        reached = label > 0
         if label == 0:
-            known = by_search(component[x], component[y], index, scratch)
+            reached = by_search(component[x], component[y], index, scratch)
         if some or lost:
-            unsure = known and lost and in_doubt(x, y, removed, index, scratch)
-            if some and not known:
-                known = by_extras(x, y, extras, links[0], nothing, tried, edges, index, scratch)
-                unsure = known and lost
+            unsure = reached and lost and in_doubt(x, y, removed, index, scratch)
+            if some and not reached:
+                reached = by_extras(x, y, extras, links[0], nothing, tried, edges, index, scratch)
+                unsure = reached and lost
             if some and unsure:
                 unsure = not by_extras(x, y, extras, links[1], removed, tried, edges, index, scratch)
             if unsure:
-                known = not index.unique and by_edges(x, y, True, not some, edges, index, scratch)
-        out[i] = known
+                reached = not index.unique and by_edges(x, y, True, not some, edges, index, scratch)
+        out[i] = reached
         if scratch.counters[STEPS] > limit and (some or lost):
             return i + 1
     return len(xs)

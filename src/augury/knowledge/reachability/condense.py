@@ -15,17 +15,17 @@ def grouped(by: Array, what: Array, n: int, start: Times, out: Array) -> None:
         start[by[i] + 1] += 1
     for i in range(n):
         start[i + 1] += start[i]
-    at = start[:-1].copy()
+    next_slot = start[:-1].copy()
     for i in range(len(by)):
-        out[at[by[i]]] = what[i]
-        at[by[i]] += 1
+        out[next_slot[by[i]]] = what[i]
+        next_slot[by[i]] += 1
 
 
 @Kernel
 def components(start: Times, ends: Times, component: Array) -> int:
     """Tarjan's algorithm: the component of each node, those that are reached first; how many there are."""
     n, clock, count, size = len(start) - 1, 0, 0, 0
-    order, low, at = np.zeros(n, np.int64), np.zeros(n, np.int64), start.copy()
+    order, low, next_edge = np.zeros(n, np.int64), np.zeros(n, np.int64), start.copy()
     stack, calls = np.empty(n, np.int64), np.empty(n, np.int64)
     for root in range(n):
         if order[root]:
@@ -38,9 +38,9 @@ def components(start: Times, ends: Times, component: Array) -> int:
                 order[v] = low[v] = clock
                 stack[size] = v
                 size += 1
-            if at[v] < start[v + 1]:
-                w = ends[at[v]]
-                at[v] += 1
+            if next_edge[v] < start[v + 1]:
+                w = ends[next_edge[v]]
+                next_edge[v] += 1
                 if order[w] == 0:
                     calls[depth] = w
                     depth += 1

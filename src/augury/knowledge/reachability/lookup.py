@@ -36,10 +36,10 @@ def search(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
             if seen[z, way] == stamp:
                 continue
             seen[z, way] = stamp
-            known = verdict(z if way == 0 else x, y if way == 0 else z, labels)
-            if known > 0:
+            decision = verdict(z if way == 0 else x, y if way == 0 else z, labels)
+            if decision > 0:
                 return True
-            if known < 0 or astray(z, y if way == 0 else x, way, hubs):
+            if decision < 0 or astray(z, y if way == 0 else x, way, hubs):
                 continue
             if way == 0:
                 queue[n0, 0] = z
@@ -67,14 +67,14 @@ def by_search(a: int, b: int, index: ReachabilityIndex, scratch: Scratch) -> boo
     hubs = index.hubs
     if hubs.shape[2] * BITS >= len(hubs):  # all are hubs
         return ((hubs[a, 0, b // BITS] >> (b % BITS)) & 1) > 0  # type: ignore[no-any-return]
-    known = by_hubs(a, b, hubs)
-    return search(a, b, index, scratch) if known == 0 else known > 0  # type: ignore[no-any-return]
+    decision = by_hubs(a, b, hubs)
+    return search(a, b, index, scratch) if decision == 0 else decision > 0  # type: ignore[no-any-return]
 
 
 @helper
 def by_base(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
     """Whether a node reaches another by base edges, those that were removed included."""
-    known = by_labels(x, y, index.component, index.labels)
-    if known == 0:
+    decision = by_labels(x, y, index.component, index.labels)
+    if decision == 0:
         return by_search(index.component[x], index.component[y], index, scratch)  # type: ignore[no-any-return]
-    return known > 0  # type: ignore[no-any-return]
+    return decision > 0  # type: ignore[no-any-return]

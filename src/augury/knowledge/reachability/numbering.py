@@ -21,7 +21,7 @@ def grown(array: Array, size: int, fill: int) -> Array:
 
 
 @Kernel
-def number(codes: Codes, table: Array, n: int, known: Array, ids: Array) -> int:
+def number(codes: Codes, table: Array, n: int, numbered: Array, ids: Array) -> int:
     """The number of each code; new ones are added from `n` on while `known` has room, else -1. How many there are then."""
     mask = len(table) - 1
     for i in range(len(codes)):
@@ -29,10 +29,10 @@ def number(codes: Codes, table: Array, n: int, known: Array, ids: Array) -> int:
         b = mix_hash(0, code) & mask
         while table[b, 1] >= 0 and table[b, 0] != code:
             b = (b + 1) & mask
-        if table[b, 1] < 0 and n < len(known):
+        if table[b, 1] < 0 and n < len(numbered):
             table[b, 0] = code
             table[b, 1] = n
-            known[n] = code
+            numbered[n] = code
             n += 1
         ids[i] = table[b, 1]
     return n

@@ -77,9 +77,9 @@ class Reach:
 
     def everything(self) -> tuple[Array, Array]:
         """All pairs of nodes of which the one reaches the other."""
-        known = self._nodes.known.copy()
-        rows, nodes = self.targets(known)
-        return known[rows], nodes
+        nodes_of = self._nodes.known.copy()
+        rows, nodes = self.targets(nodes_of)
+        return nodes_of[rows], nodes
 
     def path(self, x: int, y: int) -> list[int]:
         """The nodes of a shortest path, both ends included; none where there is no path."""
@@ -87,11 +87,11 @@ class Reach:
         if ends.min() < 0:
             return []
         self._refresh()
-        before, (one, other) = np.empty(self._nodes.n, np.int64), ends.tolist()
-        if not shortest(one, other, len(self._changes.extras) == 0, self._edges, self._index, self._scratch, before):
+        before, (source, other) = np.empty(self._nodes.n, np.int64), ends.tolist()
+        if not shortest(source, other, len(self._changes.extras) == 0, self._edges, self._index, self._scratch, before):
             return []
         path, here = [y], other
-        while len(path) == 1 or here != one:
+        while len(path) == 1 or here != source:
             here = int(before[here])
             path.append(int(self._nodes.known[here]))
         return path[::-1]
@@ -171,13 +171,13 @@ class Reach:
     def _spread(self, x: Array | Sequence[int], way: int) -> tuple[Array, Array]:
         xs, parts = self._nodes.find(x), list[Array]()
         self._refresh()
-        found, done = np.empty((2, max(1024, 2 * self._nodes.n)), np.int64), 0
+        pairs, done = np.empty((2, max(1024, 2 * self._nodes.n)), np.int64), 0
         while done < len(xs):
             if self._changed:
-                done, n = walk(xs, done, way, self._edges, self._scratch, found)
+                done, n = walk(xs, done, way, self._edges, self._scratch, pairs)
             else:
-                done, n = search_all(xs, done, way, self._index, self._members, self._scratch, found)
-            parts.append(found[:, :n].copy())
+                done, n = search_all(xs, done, way, self._index, self._members, self._scratch, pairs)
+            parts.append(pairs[:, :n].copy())
         rows, nodes = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
         return rows, self._nodes.known[nodes]
 

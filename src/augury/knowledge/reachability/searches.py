@@ -66,11 +66,11 @@ def shortest(
 ) -> bool:
     """Whether there is a path; `before` says which node is before each one on a shortest path."""
     seen, queue, rows = scratch.seen, scratch.queue, edges.rows
-    stamp, at, n = stamped(scratch), 0, 1
+    stamp, head, n = stamped(scratch), 0, 1
     queue[0, 0] = x
-    while at < n:
-        z = queue[at, 0]
-        at += 1
+    while head < n:
+        z = queue[head, 0]
+        head += 1
         e = edges.heads[z, 0]
         while e >= 0:
             scratch.counters[STEPS] += 1
@@ -89,29 +89,29 @@ def shortest(
 
 @Kernel
 def search_all(
-    xs: Array, first: int, way: int, index: ReachabilityIndex, members: Array, scratch: Scratch, found: Array
+    xs: Array, first: int, way: int, index: ReachabilityIndex, members: Array, scratch: Scratch, pairs: Array
 ) -> tuple[int, int]:
     """All that each node reaches, component by component; how far it came before `found` was full, and how many it found."""
-    n, room, seen, queue = 0, found.shape[1], scratch.seen, scratch.queue
+    n, room, seen, queue = 0, pairs.shape[1], scratch.seen, scratch.queue
     first_member = members[0]
     for i in range(first, len(xs)):
-        began, size, at = n, 1, 0
+        began, size, head = n, 1, 0
         if xs[i] < 0 or index.component[xs[i]] < 0:
             continue
         stamp = stamped(scratch)
         root = index.component[xs[i]]
         queue[0, way] = root
         seen[root, way] = stamp
-        while at < size:
-            c = queue[at, way]
-            at += 1
+        while head < size:
+            c = queue[head, way]
+            head += 1
             scratch.counters[STEPS] += 1
             if c != root or index.labels[c, LOOP]:
                 for m in range(first_member[c], first_member[c + 1]):
                     if n == room:
                         return i, began
-                    found[0, n] = i
-                    found[1, n] = members[1][m]
+                    pairs[0, n] = i
+                    pairs[1, n] = members[1][m]
                     n += 1
             for e in range(index.start[way, c], index.start[way, c + 1]):
                 scratch.counters[STEPS] += 1
@@ -124,13 +124,13 @@ def search_all(
 
 
 @Kernel
-def walk(xs: Array, first: int, way: int, edges: Edges, scratch: Scratch, found: Array) -> tuple[int, int]:
+def walk(xs: Array, first: int, way: int, edges: Edges, scratch: Scratch, pairs: Array) -> tuple[int, int]:
     """The same edge by edge."""
-    n, room, seen, rows = 0, found.shape[1], scratch.seen, edges.rows
+    n, room, seen, rows = 0, pairs.shape[1], scratch.seen, edges.rows
     for i in range(first, len(xs)):
         if xs[i] < 0:
             continue
-        stamp, began, at, z = stamped(scratch), n, n, xs[i]
+        stamp, began, head, z = stamped(scratch), n, n, xs[i]
         while True:
             e = edges.heads[z, way]
             while e >= 0:
@@ -140,12 +140,12 @@ def walk(xs: Array, first: int, way: int, edges: Edges, scratch: Scratch, found:
                     if n == room:
                         return i, began
                     seen[other, way] = stamp
-                    found[0, n] = i
-                    found[1, n] = other
+                    pairs[0, n] = i
+                    pairs[1, n] = other
                     n += 1
                 e = rows[e, NEXT + way]
-            if at == n:
+            if head == n:
                 break
-            z = found[1, at]
-            at += 1
+            z = pairs[1, head]
+            head += 1
     return len(xs), n

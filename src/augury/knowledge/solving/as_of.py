@@ -39,17 +39,17 @@ class AsOfIndex:
     def bytes(self) -> int:
         return self.intervals.bytes + int(self.group.nbytes + self.last.nbytes + self.tree.nbytes)
 
-    def find(self, asked: Sequence[Array], at: Times) -> tuple[Array, Array]:
+    def find(self, asked: Sequence[Array], times: Times) -> tuple[Array, Array]:
         """Pairs of a question and a fact that has what it asks for, and holds then; in the order of the questions."""
         self._extend()
-        which, groups = self.intervals.find(asked, len(at))
-        at = at[which]
+        which, groups = self.intervals.find(asked, len(times))
+        times = times[which]
         state, parts, size = np.array([0, -1, 0, 0], np.int64), list[Array](), len(groups) + 64
         done = not len(groups)
         while not done:
-            found = np.empty((2, size), np.int64)
-            done = k.containing(groups, at, self.intervals.spans, self.intervals.pool, self.tree, state, found)
-            parts.append(found[:, : state[k.FOUND]])
+            pairs = np.empty((2, size), np.int64)
+            done = k.containing(groups, times, self.intervals.spans, self.intervals.pool, self.tree, state, pairs)
+            parts.append(pairs[:, : state[k.FOUND]])
             size *= 2
         self.touched += int(state[k.STEPS])
         if not parts:
@@ -98,12 +98,12 @@ class AsOfIndex:
         timed = rows[lo >= 0]
         plain = rows[(lo < 0) & relation.rows.alive[rows].astype(bool)]
         lo = lo[lo >= 0]
-        found = np.empty((3, int((lines.places[COUNT, timed] - lo).sum())), np.int64)
-        found = found[:, : k.intervals_of(timed, lo, lines.places, lines.entries, found)]
+        spans = np.empty((3, int((lines.places[COUNT, timed] - lo).sum())), np.int64)
+        spans = spans[:, : k.intervals_of(timed, lo, lines.places, lines.entries, spans)]
         return (
-            np.concatenate([timed[found[0]], plain]),
-            np.concatenate([found[1], relation.since[plain]]),
-            np.concatenate([found[2], relation.until[plain]]),
+            np.concatenate([timed[spans[0]], plain]),
+            np.concatenate([spans[1], relation.since[plain]]),
+            np.concatenate([spans[2], relation.until[plain]]),
         )
 
     def _enter(self, rows: RowIds, since: Times, until: Times) -> None:
@@ -112,9 +112,9 @@ class AsOfIndex:
         groups, lines, fresh = self.group[rows], self.intervals, np.ones(len(rows), bool)
         new = np.stack([since, rows, until])
         k.renew_intervals(groups, new, lines.spans, lines.pool, self.tree, self.last, fresh)
-        given = lines.grouped(groups[fresh], new[:, fresh])
-        moved, lo, outgrown = lines.enter(given)
+        entering = lines.grouped(groups[fresh], new[:, fresh])
+        moved, lo, outgrown = lines.enter(entering)
         if len(self.tree) < lines.pool.shape[1]:
             self.tree = grown(self.tree, lines.pool.shape[1], len(self.tree))
-        k.retree_segments(given.groups, lo, outgrown, lines.spans, lines.pool, self.tree)
+        k.retree_segments(entering.groups, lo, outgrown, lines.spans, lines.pool, self.tree)
         self.touched += len(rows) + moved

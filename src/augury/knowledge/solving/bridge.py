@@ -35,25 +35,27 @@ class Bridge:
         self._dictionaries = None
 
     def solve(
-        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], at: Array
+        self, predicate: Predicate, mode: tuple[bool, ...], asked: Sequence[Array], times: Array
     ) -> tuple[Array, list[Array]]:
         """As `Knowledge.solve`, in the codes of the other dictionary."""
         self.knowledge.tidy()
-        own = self.knowledge.context
-        own.scalars, own.report = self.scalars, self.report
-        known = None if predicate in self.knowledge.clauses else OPEN  # what no fact has is found by nothing
-        given = [self.translated(c, known) for c in asked]
-        which, answers = self.knowledge.solve(predicate, mode, given, at)
+        context = self.knowledge.context
+        context.scalars, context.report = self.scalars, self.report
+        default = None if predicate in self.knowledge.clauses else OPEN  # what no fact has is found by nothing
+        translated = [self.translated(c, default) for c in asked]
+        which, answers = self.knowledge.solve(predicate, mode, translated, times)
         bound = iter(asked)
-        return which, [next(bound)[which] if given else self.back(c) for given, c in zip(mode, answers, strict=True)]
+        return which, [
+            next(bound)[which] if translated else self.back(c) for translated, c in zip(mode, answers, strict=True)
+        ]
 
     def near_by(self, context: Context, where: Sequence[Condition], frame: Frame) -> tuple[Compare, Frame] | None:
         return near_by(self.knowledge, context, where, frame, self.back)
 
     def translated(self, codes: Codes, unknown: int | None = None) -> Array:
         """Codes of the circuit as codes of knowledge; texts that it does not know as `unknown`, where that is given."""
-        known = self._between()
-        self._into, result = _translated(codes, self._into, *known, unknown)
+        both = self._between()
+        self._into, result = _translated(codes, self._into, *both, unknown)
         return result
 
     def among(self, codes: Codes, facts: Codes) -> Mask:
@@ -63,15 +65,15 @@ class Bridge:
 
     def back(self, codes: Codes) -> Array:
         """Codes of knowledge as codes of the circuit."""
-        known = self._between()
-        self._back, result = _translated(codes, self._back, *known[::-1])
+        both = self._between()
+        self._back, result = _translated(codes, self._back, *both[::-1])
         return result
 
     def _between(self) -> tuple[Dictionary, Dictionary]:
         """The two dictionaries; what was translated before is forgotten where one of them is another now."""
-        words, own = self.tables.dictionary, self.knowledge.words
-        if self._dictionaries is None or self._dictionaries[0] is not words or self._dictionaries[1] is not own:
-            self._dictionaries = (words, own)
+        words, facts_words = self.tables.dictionary, self.knowledge.words
+        if self._dictionaries is None or self._dictionaries[0] is not words or self._dictionaries[1] is not facts_words:
+            self._dictionaries = (words, facts_words)
             self._into, self._back = _no_codes(), _no_codes()
         return self._dictionaries
 
@@ -96,11 +98,11 @@ def _translated(
         places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])
         others = missing[~floats]
         values = list(map(source.values.__getitem__, others.tolist()))
-        found = target.find_texts(values) if unknown is not None else None
-        if found is None:
+        text_numbers = target.find_texts(values) if unknown is not None else None
+        if text_numbers is None:
             places[others] = target.encode_all(values)
         else:
-            places[others] = found
+            places[others] = text_numbers
     result = codes.copy()
     translated = places[numbers]
     if unknown is not None:

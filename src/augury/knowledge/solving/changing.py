@@ -59,8 +59,8 @@ class Changing:
     def _relation(self, predicate: Predicate) -> FactRelation:
         """A relation that is about to change."""
         if predicate not in self.marks:
-            known = self.knowledge.relations.get(predicate)
-            self.marks[predicate] = None if known is None else known.mark()
+            relation = self.knowledge.relations.get(predicate)
+            self.marks[predicate] = None if relation is None else relation.mark()
         return self.knowledge.relation(*predicate)
 
     def _change(
@@ -103,13 +103,13 @@ class Changing:
 
     def state(self) -> list[tuple[str, int, list[tuple[Value, ...]], dict[str, Any]]]:
         """All that was said of facts, and made of them, beside what was given."""
-        decode, found = self.knowledge.words.decode, []
+        decode, result = self.knowledge.words.decode, []
         for relation in self.knowledge.relations.values():
             state = relation.state()
             codes = relation.rows.data[:, state.pop("rows")]
             args = [tuple(decode(c) for c in row) for row in codes.T.tolist()]
-            found.append((relation.name, relation.arity, args, state))
-        return found
+            result.append((relation.name, relation.arity, args, state))
+        return result
 
     def fill(self, state: Iterable[Any]) -> None:
         """As it was when the state was taken."""

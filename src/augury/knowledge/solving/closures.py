@@ -29,9 +29,9 @@ class Closures:
         self._indexes: dict[Predicate, Reach] = {}
         self._derived: dict[Predicate, tuple[Array, Array] | None] = {}  # edges that are answers of rules
 
-    def answers(self, predicate: Predicate, at: int) -> bool:
+    def answers(self, predicate: Predicate, time: int) -> bool:
         """Whether there is an index that says what holds from a time on."""
-        if predicate not in self.edges or at < self.knowledge.last_bound(predicate):
+        if predicate not in self.edges or time < self.knowledge.last_bound(predicate):
             return False
         return self._is_exact(predicate)
 
@@ -85,10 +85,10 @@ class Closures:
         if edge not in self._derived:
             knowledge = self.knowledge
             few = knowledge.facts_below(edge) <= MOST_ANSWERS
-            found = knowledge.materialised.attempt(edge, MOST_ANSWERS) if few else None
+            edges = knowledge.materialised.attempt(edge, MOST_ANSWERS) if few else None
             self._derived[edge] = None
-            if found is not None:
-                codes = found.data[1:3, : found.n]
+            if edges is not None:
+                codes = edges.data[1:3, : edges.n]
                 if not (knowledge.words.is_null(codes.ravel()).any() or ((codes & 3) == 2).any()):
                     self._derived[edge] = (codes[0], codes[1])
         return self._derived[edge]

@@ -58,23 +58,23 @@ def fact_intervals(relation: FactRelation, rows: RowIds, lo: Times | int = ALWAY
     """When facts hold from `lo` to before `hi`."""
     lo, hi = (np.broadcast_to(np.asarray(x, np.int64), len(rows)) for x in (lo, hi))
     lines = relation.timelines
-    known = lines.known(rows) if relation.timed else np.zeros(len(rows), bool)
-    plain = np.flatnonzero(~known & relation.rows.alive[rows].astype(bool))
+    has_timeline = lines.known(rows) if relation.timed else np.zeros(len(rows), bool)
+    plain = np.flatnonzero(~has_timeline & relation.rows.alive[rows].astype(bool))
     since, until = (np.full(len(plain), x, np.int64) for x in (ALWAYS, EVER))
     if relation.since is not None and relation.until is not None:
         since, until = relation.since[rows[plain]], relation.until[rows[plain]]
-    lined = np.flatnonzero(known)
+    lined = np.flatnonzero(has_timeline)
     first, count, _ = lines.places[:, rows[lined]]
     times = lines.entries[k.TIME]
     begin = np.maximum(bisect(times, first, first + count, lo[lined], right=True) - 1, first)
     end = bisect(times, first, first + count, hi[lined])
     sizes = np.maximum(end - begin, 0)
-    at, owner = expand_ranges(begin, sizes), np.repeat(lined, sizes)
-    after = np.where(at + 1 < np.repeat(first + count, sizes), at + 1, at)
-    following = np.where(after > at, times[after], EVER)
+    entry, owner = expand_ranges(begin, sizes), np.repeat(lined, sizes)
+    after = np.where(entry + 1 < np.repeat(first + count, sizes), entry + 1, entry)
+    following = np.where(after > entry, times[after], EVER)
     owner = np.concatenate([plain, owner])
-    start = np.concatenate([since, times[at]])
-    end = np.concatenate([until, np.minimum(lines.entries[k.REACH, at], following)])
+    start = np.concatenate([since, times[entry]])
+    end = np.concatenate([until, np.minimum(lines.entries[k.REACH, entry], following)])
     start, end = np.maximum(start, lo[owner]), np.minimum(end, hi[owner])
     held = start < end
     return merged(owner[held], start[held], end[held])
@@ -85,8 +85,8 @@ def bisect(values: Array, first: Array, last: Array, wanted: Array, right: bool 
     lo, hi = first.copy(), last.copy()
     while (open_ := lo < hi).any():
         middle = (lo + hi) // 2
-        found = values[np.where(open_, middle, 0)]
-        below = open_ & ((found <= wanted) if right else (found < wanted))
+        middles = values[np.where(open_, middle, 0)]
+        below = open_ & ((middles <= wanted) if right else (middles < wanted))
         lo, hi = np.where(below, middle + 1, lo), np.where(open_ & ~below, middle, hi)
     return lo
 
@@ -109,7 +109,7 @@ class HeldAnswers:
     def _reads(self) -> Iterable[tuple[Predicate, Places]]:
         """What the predicate rests on, and which arguments are passed on."""
         whole = self.predicate, frozenset((i, i) for i in range(self.predicate[1]))
-        found, open_ = {whole}, [whole]
+        reached, open_ = {whole}, [whole]
         while open_:
             predicate, places = open_.pop()
             for clause in self.knowledge.clauses.get(predicate, ()):
@@ -121,16 +121,16 @@ class HeldAnswers:
                 for atom in (atom for condition in clause.body for atom in atoms_in(condition)):
                     args = [(i, arg.name) for i, arg in enumerate(atom.args) if isinstance(arg, Var)]
                     below = atom.predicate, frozenset((i, its) for i, name in args for its in passed.get(name, ()))
-                    if below not in found:
-                        found.add(below)
+                    if below not in reached:
+                        reached.add(below)
                         open_.append(below)
-        return found
+        return reached
 
     def everywhere(self) -> list[Regions]:
         """Regions that have all answers: those of each fact, and those that rest on no fact."""
-        found = self._at((), [], np.zeros(1, np.int64), np.array([ALWAYS]))
-        count = len(found[0])
-        always = Regions(tuple(range(self.predicate[1])), found[1], np.full(count, ALWAYS), np.full(count, EVER))
+        answers = self._at((), [], np.zeros(1, np.int64), np.array([ALWAYS]))
+        count = len(answers[0])
+        always = Regions(tuple(range(self.predicate[1])), answers[1], np.full(count, ALWAYS), np.full(count, EVER))
         regions = [always] if count else []
         for predicate in self.reads:
             relation = self.knowledge.relations.get(predicate)
@@ -141,7 +141,7 @@ class HeldAnswers:
 
     def regions(self, predicate: Predicate, rows: RowIds, lo: Times, hi: Times) -> list[Regions]:
         """Where answers may have changed, because facts have."""
-        data, found = self.knowledge.relations[predicate].rows.data, list[Regions]()
+        data, regions = self.knowledge.relations[predicate].rows.data, list[Regions]()
         for places in _least(self.reads.get(predicate, ())):
             of = {its: mine for mine, its in sorted(places, reverse=True)}
             columns = [data[of[its], rows] for its in sorted(of)]
@@ -149,35 +149,35 @@ class HeldAnswers:
             for column in columns:
                 null |= self.knowledge.words.is_null(column)
             some = np.flatnonzero(~null)
-            found.append(Regions(tuple(sorted(of)), [c[some] for c in columns], lo[some], hi[some]))
+            regions.append(Regions(tuple(sorted(of)), [c[some] for c in columns], lo[some], hi[some]))
             if null.any():
-                found.append(Regions((), [], lo[null], hi[null]))
-        return found
+                regions.append(Regions((), [], lo[null], hi[null]))
+        return regions
 
     def ask(self, regions: Regions) -> tuple[Intervals, list[Array]]:
         """The answers in regions: pieces of time in which they hold, each of a region, with their columns."""
-        region, at = self._times(regions)
+        region, times = self._times(regions)
         until = regions.hi[region]
         same = np.flatnonzero(region[1:] == region[:-1])
-        until[same] = at[same + 1]
-        which, columns = self._at(regions.places, regions.columns, region, at)
-        return Intervals(region[which], at[which], until[which]), columns
+        until[same] = times[same + 1]
+        which, columns = self._at(regions.places, regions.columns, region, times)
+        return Intervals(region[which], times[which], until[which]), columns
 
     def _at(
-        self, places: tuple[int, ...], columns: list[Array], region: RowIds, at: Times
+        self, places: tuple[int, ...], columns: list[Array], region: RowIds, times: Times
     ) -> tuple[Array, list[Array]]:
         """The answers at times, each as the number of its question, and their columns."""
         mode = tuple(i in places for i in range(self.predicate[1]))
-        found, given = [np.empty(0, np.int64)], [[np.empty(0, np.int64)] for _ in mode]
-        for first in range(0, len(at), _PORTION):
+        owners, pieces_of = [np.empty(0, np.int64)], [[np.empty(0, np.int64)] for _ in mode]
+        for first in range(0, len(times), _PORTION):
             some = region[first : first + _PORTION]
             which, answers = self.knowledge.solve(
-                self.predicate, mode, [column[some] for column in columns], at[first : first + _PORTION]
+                self.predicate, mode, [column[some] for column in columns], times[first : first + _PORTION]
             )
-            found.append(which + first)
-            for pieces, answer in zip(given, answers, strict=True):
+            owners.append(which + first)
+            for pieces, answer in zip(pieces_of, answers, strict=True):
                 pieces.append(answer)
-        return np.concatenate(found), [np.concatenate(pieces) for pieces in given]
+        return np.concatenate(owners), [np.concatenate(pieces) for pieces in pieces_of]
 
     def _times(self, regions: Regions) -> tuple[Array, Array]:
         """The times at which to ask in each region: its beginning, and where facts below change in it."""
@@ -201,14 +201,14 @@ class HeldAnswers:
                 held = fact_intervals(relation, rows, regions.lo[which], regions.hi[which])
                 region += [which[held.owner]] * 2
                 times += [held.start, held.end]
-        owner, at = np.concatenate(region), np.concatenate(times)
-        inside = (at >= regions.lo[owner]) & (at < regions.hi[owner])
-        owner, at = owner[inside], at[inside]
-        order = np.lexsort((at, owner))
-        owner, at = owner[order], at[order]
-        new = np.ones(len(at), bool)
-        new[1:] = (owner[1:] != owner[:-1]) | (at[1:] != at[:-1])
-        return owner[new], at[new]
+        owner, region_times = np.concatenate(region), np.concatenate(times)
+        inside = (region_times >= regions.lo[owner]) & (region_times < regions.hi[owner])
+        owner, region_times = owner[inside], region_times[inside]
+        order = np.lexsort((region_times, owner))
+        owner, region_times = owner[order], region_times[order]
+        new = np.ones(len(region_times), bool)
+        new[1:] = (owner[1:] != owner[:-1]) | (region_times[1:] != region_times[:-1])
+        return owner[new], region_times[new]
 
 
 def _least(reads: Iterable[Places]) -> list[Places]:
@@ -226,17 +226,17 @@ def _changes(relation: FactRelation) -> Times:
 def joined_regions(regions: Iterable[Regions], words: Dictionary) -> list[Regions]:
     """Regions by the arguments that they have values of; those with equal values are one, from first to last."""
     by_places: dict[tuple[int, ...], list[Regions]] = {}
-    for one in regions:
-        by_places.setdefault(one.places, []).append(one)
-    found: list[Regions] = []
+    for region in regions:
+        by_places.setdefault(region.places, []).append(region)
+    result: list[Regions] = []
     for places, same in by_places.items():
-        lo, hi = np.concatenate([one.lo for one in same]), np.concatenate([one.hi for one in same])
-        columns = [np.concatenate([one.columns[i] for one in same]) for i in range(len(places))]
+        lo, hi = np.concatenate([region.lo for region in same]), np.concatenate([region.hi for region in same])
+        columns = [np.concatenate([region.columns[i] for region in same]) for i in range(len(places))]
         if not len(lo):
             continue
         first, group = firsts(columns, len(lo), words)
         least, most = lo[first], hi[first]
         np.minimum.at(least, group, lo)
         np.maximum.at(most, group, hi)
-        found.append(Regions(places, [column[first] for column in columns], least, most))
-    return found
+        result.append(Regions(places, [column[first] for column in columns], least, most))
+    return result

@@ -183,12 +183,12 @@ class FactRelation:
             return  # nobody has asked for them
         new = unique(np.concatenate(times))
         new = new[(new != ALWAYS) & (new != EVER)]
-        known = self._bounds[: self._bounded]
-        if len(known) and len(new) and new[0] <= known[-1]:
-            new = difference(new, known)
+        bounds = self._bounds[: self._bounded]
+        if len(bounds) and len(new) and new[0] <= bounds[-1]:
+            new = difference(new, bounds)
         total = self._bounded + len(new)
-        if len(known) and len(new) and new[0] < known[-1]:  # a new array: others keep views of this one
-            merged = np.insert(known, np.searchsorted(known, new), new)
+        if len(bounds) and len(new) and new[0] < bounds[-1]:  # a new array: others keep views of this one
+            merged = np.insert(bounds, np.searchsorted(bounds, new), new)
             self._bounds = grown(merged, capacity(total), total)
         else:
             if total > len(self._bounds):
@@ -234,39 +234,41 @@ class FactRelation:
 
     # Questions
 
-    def holding(self, rows: RowIds, at: Array) -> Array:
+    def holding(self, rows: RowIds, times: Array) -> Array:
         """Which facts hold, each at a time of its own."""
         held = self.rows.alive[rows].astype(bool)
         if self.since is not None and self.until is not None:
-            held &= (self.since[rows] <= at) & (at < self.until[rows])
+            held &= (self.since[rows] <= times) & (times < self.until[rows])
             some = np.flatnonzero(held)
-            held[some] = self.timelines.holding(rows[some], at[some], np.ones(len(some), bool))
+            held[some] = self.timelines.holding(rows[some], times[some], np.ones(len(some), bool))
         return held
 
-    def find(self, fields: tuple[int, ...], asked: Sequence[Array], count: int, at: Array) -> tuple[Array, list[Array]]:
+    def find(
+        self, fields: tuple[int, ...], asked: Sequence[Array], count: int, times: Array
+    ) -> tuple[Array, list[Array]]:
         """Pairs of a question and a fact, as its columns, that holds then and has what the question asks for."""
         if self.since is None:
             which, rows = self.rows.find(fields, asked, count)
         else:
             if fields not in self.indexes:
                 self.indexes[fields] = AsOfIndex(self, fields)
-            which, rows = self.indexes[fields].find(asked, at)
+            which, rows = self.indexes[fields].find(asked, times)
         return which, [self.rows.data[i, rows] for i in range(self.arity)]
 
-    def standing(self, at: int) -> list[Array]:
+    def standing(self, time: int) -> list[Array]:
         """The facts that hold at a time, as columns."""
-        return self.find((), [], 1, np.array([at], np.int64))[1]
+        return self.find((), [], 1, np.array([time], np.int64))[1]
 
-    def begun(self, at: int) -> list[tuple[int, int]]:
+    def begun(self, latest: int) -> list[tuple[int, int]]:
         """The facts that hold at a time, with since when each has held without a break; those that always did are left out."""
         rows = np.flatnonzero(self.rows.alive[: self.rows.n])
-        rows = rows[self.holding(rows, np.full(len(rows), at, np.int64))]
+        rows = rows[self.holding(rows, np.full(len(rows), latest, np.int64))]
         result: list[tuple[int, int]] = []
         for row in rows[self.timelines.known(rows)].tolist():
             times = self.timelines.state(np.array([row]))["entries"][k.TIME]
-            one = np.array([row])
-            for time in times[times <= at][::-1].tolist():
-                if time == ALWAYS or not self.holding(one, np.array([time - 1]))[0]:
+            single = np.array([row])
+            for time in times[times <= latest][::-1].tolist():
+                if time == ALWAYS or not self.holding(single, np.array([time - 1]))[0]:
                     result += [] if time == ALWAYS else [(row, time)]
                     break
         return result

@@ -94,11 +94,13 @@ class Solver:
         """Forgets the answers of some predicates, or of all."""
         self.tables = {k: t for k, t in self.tables.items() if touched is not None and k[0] not in touched}
 
-    def solve(self, predicate: Predicate, mode: Mode, asked: Sequence[Array], at: Array) -> tuple[Array, list[Array]]:
+    def solve(
+        self, predicate: Predicate, mode: Mode, asked: Sequence[Array], times: Array
+    ) -> tuple[Array, list[Array]]:
         """Pairs of a question and an answer, as its columns. `asked` has a column for each bound argument."""
-        count_work(len(at))
+        count_work(len(times))
         table = self._table(predicate, mode)
-        calls = table.calls.admit([at << 2, *asked], len(at))
+        calls = table.calls.admit([times << 2, *asked], len(times))
         if table.calls.n > table.started:
             self._complete(table)
         which, rows = table.answers.find((0,), [calls << 2], len(calls))
@@ -109,9 +111,9 @@ class Solver:
         if result is None:
             words = self.knowledge.words
             goals = tuple(
-                self._goal(clause, mode, last=i == len(own) - 1)
-                for own in [self.knowledge.clauses.get(predicate, ())]
-                for i, clause in enumerate(own)
+                self._goal(clause, mode, last=i == len(clauses) - 1)
+                for clauses in [self.knowledge.clauses.get(predicate, ())]
+                for i, clause in enumerate(clauses)
             )
             calls, answers = Distinct(1 + sum(mode), words), Distinct(1 + predicate[1], words)
             result = self.tables[predicate, mode] = CallTable(predicate, mode, calls, answers, goals)
@@ -119,9 +121,9 @@ class Solver:
 
     def _goal(self, clause: Clause, mode: Mode, last: bool) -> ClauseGoal:
         used = {v for c in clause.body for v in condition_vars(c)}
-        given = [i for i, bound in enumerate(mode) if bound]
-        late = tuple(i for i in given if clause.cut and not variables(clause.args[i]) & used)
-        early = tuple(i for i in given if i not in late)
+        bound_places = [i for i, bound in enumerate(mode) if bound]
+        late = tuple(i for i in bound_places if clause.cut and not variables(clause.args[i]) & used)
+        early = tuple(i for i in bound_places if i not in late)
         bound = variables(*(clause.args[i] for i in early))
         steps = evaluation_order(clause.body, bound)
         component = self.knowledge.component[clause.name, len(clause.args)]
@@ -130,11 +132,11 @@ class Solver:
             for i, c in enumerate(steps)
             if isinstance(c, Holds) and self.knowledge.component.get((c.name, len(c.args))) == component
         )
-        known, keeps = set(bound), list[tuple[str, ...]]()
+        so_far, keeps = set(bound), list[tuple[str, ...]]()
         for i, condition in enumerate(steps):
-            known |= binds(condition, known)
+            so_far |= binds(condition, so_far)
             needed = variables(*clause.args).union(*(condition_vars(c) for c in steps[i + 1 :]))
-            keeps.append(tuple(sorted(known & needed)))
+            keeps.append(tuple(sorted(so_far & needed)))
         return ClauseGoal(clause, early, late, steps, calls, tuple(keeps), clause.cut and not last)
 
     # Completing a table
@@ -143,15 +145,15 @@ class Solver:
         """Answers all calls that have come, and those that they lead to."""
         component, done = self.knowledge.component[table.predicate], 0
         while True:
-            own = [t for t in self.tables.values() if self.knowledge.component[t.predicate] == component]
-            fresh = [t for t in own if t.calls.n > t.started]
+            members = [t for t in self.tables.values() if self.knowledge.component[t.predicate] == component]
+            fresh = [t for t in members if t.calls.n > t.started]
             for item in fresh:
                 self._start(item)
-            if not self._pump(own) and not fresh:
+            if not self._pump(members) and not fresh:
                 break
-            count_work(sum(t.answers.n for t in own) - done)
-            done = sum(t.answers.n for t in own)
-        for item in own:
+            count_work(sum(t.answers.n for t in members) - done)
+            done = sum(t.answers.n for t in members)
+        for item in members:
             item.waiting.clear()
 
     def _start(self, table: CallTable) -> None:
@@ -159,19 +161,19 @@ class Solver:
         lo, hi = table.started, table.calls.n
         table.started = hi
         count = hi - lo
-        at = table.calls.data[0, lo:hi] >> 2
+        times = table.calls.data[0, lo:hi] >> 2
         places = [i for i, bound in enumerate(table.mode) if bound]
-        given = dict(zip(places, (table.calls.data[1 + k, lo:hi] for k in range(len(places))), strict=True))
+        bound_columns = dict(zip(places, (table.calls.data[1 + k, lo:hi] for k in range(len(places))), strict=True))
         numbers = np.arange(lo, hi, dtype=np.int64)
         facts = self.knowledge.relations.get(table.predicate)
         if facts is not None and facts.rows.n:
-            which, columns = facts.find(tuple(places), [given[i] for i in places], count, at)
+            which, columns = facts.find(tuple(places), [bound_columns[i] for i in places], count, times)
             table.answers.admit([numbers[which] << 2, *columns], len(which))
         for i, goal in enumerate(table.goals):
             if not len(numbers):
                 break
             rows = numbers - lo
-            frame = _frame_of(at[rows], numbers, {})
+            frame = _frame_of(times[rows], numbers, {})
             frame = self._matched(goal, goal.early, frame, table)
             met = self._run(table, i, goal, frame, 0)
             if goal.commits:
@@ -181,7 +183,7 @@ class Solver:
         """The calls whose arguments at these places match the head of the clause."""
         if not places:
             return frame
-        bound = [i for i, given in enumerate(table.mode) if given]
+        bound = [i for i, is_bound in enumerate(table.mode) if is_bound]
         columns = [table.calls.data[1 + bound.index(i), frame.right] for i in places]
         return self.knowledge.context.matched(tuple(goal.clause.args[i] for i in places), columns, frame)
 
@@ -209,7 +211,7 @@ class Solver:
         context = self.knowledge.context
         if not len(frame):
             return
-        bound = [i for i, given in enumerate(table.mode) if given]
+        bound = [i for i, is_bound in enumerate(table.mode) if is_bound]
         columns: list[Array] = []
         sure = np.ones(len(frame), bool)
         for i, expr in enumerate(goal.clause.args):
@@ -232,16 +234,16 @@ class Solver:
         """Bodies wait for the answers of a call; calls that are new are started in their turn."""
         call = goal.steps[step]
         assert isinstance(call, Holds)
-        known = self.knowledge.context
-        mode, columns = known.asked(call.args, frame)
-        keep = ~known.null_asked(columns)
+        context = self.knowledge.context
+        mode, columns = context.asked(call.args, frame)
+        keep = ~context.null_asked(columns)
         if not keep.all():
             frame, columns = frame.where(keep), [c[keep] for c in columns]
         on = self._table((call.name, len(call.args)), mode)
         waiting = table.waiting.get((number, step))
         if waiting is None:
             names = tuple(sorted(frame.vars))
-            waiting = table.waiting[number, step] = SuspendedBodies(Rows(3 + len(names), known.dictionary), names, on)
+            waiting = table.waiting[number, step] = SuspendedBodies(Rows(3 + len(names), context.dictionary), names, on)
             waiting.answered = 0
         calls = on.calls.admit([frame.end << 2, *columns], len(frame))
         waiting.rows.append([calls << 2, frame.right, frame.end, *(frame.vars[v] for v in waiting.names)], len(frame))
@@ -258,37 +260,37 @@ class Solver:
                 waiting.seen, waiting.answered, moved = hi, last, True
                 pairs: list[tuple[Array, Array]] = []
                 if hi > lo and last:
-                    asked, found = answers.find((0,), [rows.data[0, lo:hi]], hi - lo)
-                    pairs.append((asked + lo, found))
+                    asked, numbers = answers.find((0,), [rows.data[0, lo:hi]], hi - lo)
+                    pairs.append((asked + lo, numbers))
                 if lo and last > first:
-                    asked, found = rows.find((0,), [answers.data[0, first:last]], last - first)
-                    old = found < lo
-                    pairs.append((found[old], asked[old] + first))
-                for which, found in pairs:
+                    asked, numbers = rows.find((0,), [answers.data[0, first:last]], last - first)
+                    old = numbers < lo
+                    pairs.append((numbers[old], asked[old] + first))
+                for which, numbers in pairs:
                     if len(which):
-                        self._go_on(table, number, step, waiting, which, found)
+                        self._go_on(table, number, step, waiting, which, numbers)
         return moved
 
     def _go_on(
-        self, table: CallTable, number: int, step: int, waiting: SuspendedBodies, which: Array, found: Array
+        self, table: CallTable, number: int, step: int, waiting: SuspendedBodies, which: Array, answer_rows: Array
     ) -> None:
         goal, rows, answers = table.goals[number], waiting.rows.data, waiting.on.answers.data
         call = goal.steps[step]
         assert isinstance(call, Holds)
         bound = {v: rows[3 + i, which] for i, v in enumerate(waiting.names)}
         frame = _frame_of(rows[2, which], rows[1, which], bound)
-        columns = [answers[1 + i, found] for i in range(len(call.args))]
+        columns = [answers[1 + i, answer_rows] for i in range(len(call.args))]
         frame = self.knowledge.context.matched(call.args, columns, frame)
         frame.vars = {v: frame.vars[v] for v in goal.keeps[step] if v in frame.vars}
         self._limit(len(frame))
         self._run(table, number, goal, frame, step + 1)
 
 
-def untouched(found: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
+def untouched(items: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
     """What was found out about predicates, without some of them, or without all."""
-    return {p: item for p, item in found.items() if touched is not None and p not in touched}
+    return {p: item for p, item in items.items() if touched is not None and p not in touched}
 
 
-def _frame_of(at: Array, calls: Array, bound: dict[str, Array]) -> Frame:
+def _frame_of(times: Array, calls: Array, bound: dict[str, Array]) -> Frame:
     """The bodies that are answered for calls, at their times."""
-    return Frame(at, at, np.full(len(at), -1, np.int64), calls, np.zeros(len(at), np.int64), bound, {})
+    return Frame(times, times, np.full(len(times), -1, np.int64), calls, np.zeros(len(times), np.int64), bound, {})

@@ -70,10 +70,10 @@ class Timelines:
 
     def known(self, rows: RowIds) -> Array:
         """Which facts have a timeline. There is room for those only that have been changed."""
-        known = np.zeros(len(rows), bool)
+        mask = np.zeros(len(rows), bool)
         inside = rows < self.places.shape[1]
-        known[inside] = self.places[k.FIRST, rows[inside]] >= 0
-        return known
+        mask[inside] = self.places[k.FIRST, rows[inside]] >= 0
+        return mask
 
     def apply(
         self,
@@ -114,10 +114,12 @@ class Timelines:
         k.unchanged(touched, begins, times, self.places, self.entries, kept)
         places = self.places[:, touched]
         counts = np.where(places[k.FIRST] < 0, 0, places[k.COUNT] - kept)
-        at = expand_ranges(places[k.FIRST] + kept, counts)
+        positions = expand_ranges(places[k.FIRST] + kept, counts)
         begin = np.where(kept > 0, self.entries[k.TIME, places[k.FIRST] + kept - 1], k.ALWAYS)
-        entries = self.entries[:, at]
-        return Before(touched, places, since[touched], until[touched], alive[touched], at, entries, self.used), begin
+        entries = self.entries[:, positions]
+        return Before(
+            touched, places, since[touched], until[touched], alive[touched], positions, entries, self.used
+        ), begin
 
     def undo(self, before: Before, since: Times, until: Times, alive: Flags) -> None:
         """Puts facts back as they were. It may be broken off and called again."""
@@ -170,9 +172,9 @@ class Timelines:
         self.places = np.full((3, capacity(int(places.max(initial=0)) + 1)), -1, np.int64)
         self.places[:, places] = kept
 
-    def holding(self, rows: RowIds, at: Array, held: Array) -> Array:
+    def holding(self, rows: RowIds, times: Array, held: Array) -> Array:
         """Which facts hold at times; `held` is what is known of those without a timeline."""
-        k.holding(rows, at, self.places, self.entries, held)
+        k.holding(rows, times, self.places, self.entries, held)
         return held
 
     # State
@@ -180,8 +182,8 @@ class Timelines:
     def state(self, rows: RowIds) -> dict[str, Any]:
         """The timelines of some facts, one after the other."""
         first, count, _ = self.places[:, rows]
-        at = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
-        return {"counts": count.copy(), "entries": self.entries[: k.REACH, at]}
+        positions = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        return {"counts": count.copy(), "entries": self.entries[: k.REACH, positions]}
 
     def fill(self, rows: RowIds, state: dict[str, Any]) -> None:
         """Timelines for facts that have none, or others."""

@@ -14,6 +14,7 @@ from augury.algebra.terms import Apply, Build, computes, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.core.errors import Findings
 from augury.language.checks.arity import head_of
+from augury.language.checks.counters import ShortRead, counts_to_an_end
 from augury.language.checks.making import Making, way_round
 
 _WORDS = {
@@ -80,34 +81,33 @@ def _ends_before(edge: Edge, tick: int | None) -> bool:
 
 
 def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> None:
-    """A cycle that computes must lengthen the interval somewhere, or it never ends."""
-    since = any(rule.since is not None for rule in plan.rules if rule.predicate in group)
-    short: dict[Predicate, set[Predicate]] = {}
-    computing: list[tuple[n.Rule, Predicate]] = []
+    """A cycle that computes must lengthen the interval somewhere, or count to a constant, or it never ends."""
+    rules = [rule for rule in plan.rules if rule.predicate in group]
+    since = any(rule.since is not None for rule in rules)
     making = Making(plan.clauses)
-    for rule in plan.rules:
-        if rule.predicate not in group:
-            continue
-        for target in _short_reads(rule, group, plan.tick, since):
-            short.setdefault(rule.predicate, set()).add(target)
-            if _computes_head(rule, making):
-                computing.append((rule, target))
+    reads = [read for rule in rules for read in _short_reads(rule, group, plan.tick, since)]
+    computing = [rule for rule in rules if _computes_head(rule, making)]
+    short: dict[Predicate, set[Predicate]] = {}
+    for read in reads:
+        short.setdefault(read.rule.predicate, set()).add(read.scan.predicate)
     for inner in components(short, short):
-        for rule, target in computing:
-            if rule.predicate in inner and target in inner:
-                way = [rule.predicate, *cycle(target, rule.predicate, short, inner)]
-                message = f"the recursive rule `{rule.label}` computes new values at the same time, without end"
-                hint = "let the cycle pass through SEQ or NOT, which lengthen the interval"
-                findings.add("E403", message, head_of(rule.span), way_round(way), hint=hint)
+        inside = [r for r in reads if r.rule.predicate in inner and r.scan.predicate in inner]
+        endless = {(r.rule.label, r.scan.predicate): r for r in inside if r.rule in computing}
+        if not endless or counts_to_an_end(inner, inside, computing, [r for r in rules if r.predicate in inner]):
+            continue
+        for rule, scan in endless.values():
+            way = [rule.predicate, *cycle(scan.predicate, rule.predicate, short, inner)]
+            message = f"the recursive rule `{rule.label}` computes new values at the same time, without end"
+            hint = "let the cycle pass through SEQ or NOT, which lengthen the interval, or count from a constant to one: `n(C + 1) <- n(C) AND a WHERE C < 5`"
+            findings.add("E403", message, head_of(rule.span), way_round(way), hint=hint)
 
 
-def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> set[Predicate]:
-    """The types of the cycle that the rule reads over an interval that may be as long as the derived one.
+def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: bool) -> Iterator[ShortRead]:
+    """The atoms of the cycle that the rule reads over an interval that may be as long as the derived one.
 
     Where some rule of the cycle says when its event starts (`since`), only a later end makes an interval longer.
     """
     bounds = interval_table(rule, tick)
-    result: set[Predicate] = set()
     body = place(rule.body)
     for node in n.scans(body) if since else _unlengthened(body):
         if node.predicate in group and bounds is not None:
@@ -117,8 +117,7 @@ def _short_reads(rule: n.Rule, group: list[Predicate], tick: int | None, since: 
             inside = has_times and table.surely_before((name, "e"), (whole, "e"))
             inside = inside or (has_times and not since and table.surely_before((whole, "s"), (name, "s")))
             if not inside:
-                result.add(node.predicate)
-    return result
+                yield ShortRead(rule, node)
 
 
 def _unlengthened(node: n.Node) -> Iterator[n.Scan]:

@@ -254,10 +254,9 @@ class _RuleScope:
         joins = [node for node in self.rule.nodes if isinstance(node, n.Join | n.Repeat)]
         for node in joins:
             policy = node.policy
-            if policy.per and policy.name != "recent":
-                self.findings.add(
-                    "E229", f"`per` belongs to `recent`, not to `{policy.name}`", self._of_policy(node, "per")
-                )
+            if policy.per and policy.name == "unrestricted":
+                message = "`per` belongs to `recent` and `chronological`: `unrestricted` takes every pair"
+                self.findings.add("E229", message, self._of_policy(node, "per"))
             for name in (*((policy.by,) if policy.by else ()), *policy.per):
                 if not any(name in n.bound_vars(other) for other in joins):
                     message = f"`{name}` is not bound in the policy"

@@ -193,6 +193,8 @@ class ExpressionReader:
         names = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
         hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
         match node.args:
+            case _ if symbols.is_condition(name):
+                hint = f"`{name}` is a static predicate, which holds or does not: ask `{show_node(node)}` as a condition of its own"
             case (s.BareName(text=label),) if label in self.labels:
                 hint = "the times of a label are " + ", ".join(f"`{m}({label})`" for m in MOMENTS)
             case _ if self.may_aggregate:
@@ -283,6 +285,8 @@ class ExpressionReader:
                 return self._no_condition(
                     "E213", "WHERE occurs twice in one pattern", node.span.part(r"\bwhere\b"), hint
                 )
+            case s.Chain() if (asked := self._asked_truth(node)) is not None:
+                return self.conditions(asked)
             case s.Chain():
                 return self._chain(node)
             case s.Among():
@@ -318,6 +322,19 @@ class ExpressionReader:
         else:
             between = "; between patterns the operator is SEQ" if op == "before" else ""
             self.error("E212", f"`{op}` relates two labels", node.span, hint + between)
+
+    def _asked_truth(self, node: s.Chain) -> s.Node | None:
+        """`linked(X, Y) = true` as `linked(X, Y)`, and `linked(X, Y) = false` as `not linked(X, Y)`."""
+        match node:
+            case s.Chain(ops=("=" | "!=" as op,), operands=(s.CallTerm() as atom, Const(value=bool(truth)))):
+                pass
+            case s.Chain(ops=("=" | "!=" as op,), operands=(Const(value=bool(truth)), s.CallTerm() as atom)):
+                pass
+            case _:
+                return None
+        if atom.name in self.symbols.functions or not self.symbols.is_condition(atom.name):
+            return None
+        return atom if truth == (op == "=") else s.Not(atom, span=node.span)
 
     def _chain(self, node: s.Chain) -> list[Condition]:
         values = [self.value(o) for o in node.operands]
@@ -372,6 +389,8 @@ class ExpressionReader:
 
     def _unless(self, node: s.Not) -> list[Condition]:
         inner = node.negated
+        if isinstance(inner, s.Chain) and (asked := self._asked_truth(inner)) is not None:
+            return self.conditions(asked.negated if isinstance(asked, s.Not) else s.Not(asked, span=node.span))
         if isinstance(inner, s.Was):
             return [Unless(c.name, c.args, node.span, True) for c in self._was(inner) if isinstance(c, Holds)]
         if isinstance(inner, s.CallTerm | s.BareName):

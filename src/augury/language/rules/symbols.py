@@ -46,6 +46,10 @@ class Symbols:
         """Whether a name is an IRI that nothing else defines: a property, whose facts come from RDF."""
         return ":" in name and not self.is_static(name) and not self.is_event(name) and name not in self.functions
 
+    def is_condition(self, name: str) -> bool:
+        """Whether a name is asked for as a condition: a static predicate, or a property."""
+        return self.is_static(name) or self.is_property(name)
+
     def is_event(self, name: str) -> bool:
         return name in self.heads or name in self.events
 

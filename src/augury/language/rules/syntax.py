@@ -7,9 +7,9 @@ two patterns; which it is depends on the rule, so the tree keeps the shape and `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.terms import Const, Var, Wild
@@ -429,6 +429,33 @@ class Module:
 
 # The fields of each kind of nodes that hold nodes.
 _INNER = {kind: tuple(f.name for f in fields(kind) if "Node" in str(f.type)) for kind in (*get_args(Node), GraphCall)}
+
+
+def with_child_changed(node: Node, change: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """The nodes that differ in one part: `change` has the replacements of a part, each of which gives a node."""
+    for name in _INNER[type(node)]:
+        inside = getattr(node, name)
+        if isinstance(inside, tuple):
+            for index, part in enumerate(inside):
+                yield from (_with(node, name, (*inside[:index], new, *inside[index + 1 :])) for new in change(part))
+        elif inside is not None:
+            yield from (_with(node, name, new) for new in change(inside))
+
+
+def with_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with each of its parts changed."""
+    for name in _INNER[type(node)]:
+        inside = getattr(node, name)
+        if isinstance(inside, tuple):
+            node = _with(node, name, tuple(change(part) for part in inside))
+        elif inside is not None:
+            node = _with(node, name, change(inside))
+    return node
+
+
+def _with(node: Node, name: str, inside: object) -> Node:
+    changed: dict[str, Any] = {name: inside}
+    return replace(node, **changed)
 
 
 def children(node: Node) -> Iterator[Node]:

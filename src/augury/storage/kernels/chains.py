@@ -13,10 +13,10 @@ def enter_chains(rows: RowIds, groups: RowIds, order: Array, last: Integers, bef
     """Puts rows into the chains of their groups, each behind those that do not come after it."""
     for i in range(len(rows)):
         row, group = rows[i], groups[i]
-        after, at = -1, last[group]
-        while at >= 0 and order[at] > order[row]:
-            after, at = at, before[at]
-        before[row] = at
+        after, here = -1, last[group]
+        while here >= 0 and order[here] > order[row]:
+            after, here = here, before[here]
+        before[row] = here
         if after < 0:
             last[group] = row
         else:
@@ -26,13 +26,13 @@ def enter_chains(rows: RowIds, groups: RowIds, order: Array, last: Integers, bef
 @Kernel
 def touching(
     groups: RowIds, lo: Array, hi: Array, last: Integers, before: Integers,
-    start: Array, end: Array, alive: Flags, found: Array,
+    start: Array, end: Array, alive: Flags, pairs: Array,
 ) -> int:  # fmt: skip
     """Pairs of a question and a row of its group that stands, starts by `hi` and ends at `lo` or later; how many there are.
 
     Rows of a group that stand end in the order of their chain. Where there is no room, pairs are just counted.
     """
-    n, room = 0, found.shape[1]
+    n, room = 0, pairs.shape[1]
     for i in range(len(groups)):
         row = last[groups[i]]
         while row >= 0:
@@ -41,8 +41,8 @@ def touching(
                     break
                 if start[row] <= hi[i]:
                     if n < room:
-                        found[0, n] = i
-                        found[1, n] = row
+                        pairs[0, n] = i
+                        pairs[1, n] = row
                     n += 1
             row = before[row]
     return n

@@ -63,12 +63,12 @@ def span(lo: int, hi: int, was: int, now: int, spans: Array, group: int) -> None
 
 
 @helper
-def entries_before(entries: Array, first: int, count: int, time: int, own: bool) -> int:
+def entries_before(entries: Array, first: int, count: int, time: int, inclusive: bool) -> int:
     """How many entries of a timeline come before a time, or at the latest then, where its own entry counts."""
     lo, hi = 0, count
     while lo < hi:
         mid = (lo + hi) >> 1
-        if entries[TIME, first + mid] < time or (own and entries[TIME, first + mid] == time):
+        if entries[TIME, first + mid] < time or (inclusive and entries[TIME, first + mid] == time):
             lo = mid + 1
         else:
             hi = mid
@@ -109,26 +109,26 @@ def apply_changes(
         first, count = places[FIRST, row], places[COUNT, row]
         spans[0, g], spans[1, g] = EVER, ALWAYS
         spans[2, g] = 1 if count > 0 and entries[REACH, first + count - 1] == EVER else 0
-        at = entries_before(entries, first, count, times[lo], False)
-        left = count - at
+        entry = entries_before(entries, first, count, times[lo], False)
+        left = count - entry
         for f in range(6):
             for i in range(left):
-                tail[f, i] = entries[f, first + at + i]
+                tail[f, i] = entries[f, first + entry + i]
         if groups[1, g] >= 0:
             moved = groups[1, g]
             for f in range(6):
-                for i in range(at):
+                for i in range(entry):
                     entries[f, moved + i] = entries[f, first + i]
             first = moved
             places[FIRST, row], places[ROOM, row] = moved, groups[2, g]
-        was = entries[REACH, first + at - 1] if at > 0 else ALWAYS
+        was = entries[REACH, first + entry - 1] if entry > 0 else ALWAYS
         now, seen, before = was, 0, times[lo]
         while seen < left or lo < hi:
             time = tail[TIME, seen] if seen < left else EVER
             if lo < hi and times[lo] < time:
                 time = times[lo]
             span(before, time, was, now, spans, g)
-            new = first + at
+            new = first + entry
             if seen < left and tail[TIME, seen] == time:
                 for f in range(6):
                     entries[f, new] = tail[f, seen]
@@ -145,12 +145,12 @@ def apply_changes(
             if entries[MADE, new] > 0 or entries[ENDED, new] > 0 or entries[SAID, new] != UNSAID:
                 now = reach_of(entries, new, now)
                 entries[REACH, new] = now
-                at += 1
+                entry += 1
             before = time
         span(before, EVER, was, now, spans, g)
-        places[COUNT, row] = at
-        spans[3, g] = 1 if at > 0 and now == EVER else 0
-        hull(entries, first, at, row, since, until, alive)
+        places[COUNT, row] = entry
+        spans[3, g] = 1 if entry > 0 and now == EVER else 0
+        hull(entries, first, entry, row, since, until, alive)
     return -1
 
 
@@ -164,7 +164,7 @@ def retell(
         if first < 0:
             continue
         old = entries_before(entries, first, count, floor, True) if floor > ALWAYS else 0
-        at, reach = 0, ALWAYS
+        entry, reach = 0, ALWAYS
         if old > 0:
             last = first + old - 1
             reach = entries[REACH, last]
@@ -172,20 +172,24 @@ def retell(
                 entries[TIME, first], entries[MADE, first], entries[ENDED, first] = entries[TIME, last], 0, 0
                 entries[SAID, first], entries[SAID_UNTIL, first] = ASSERTED_ANEW, reach
                 entries[REACH, first] = reach
-                at = 1
+                entry = 1
             else:
                 reach = ALWAYS
         for i in range(old, count):
             for f in range(6):
-                entries[f, first + at] = entries[f, first + i]
+                entries[f, first + entry] = entries[f, first + i]
             if unmade:
-                entries[MADE, first + at] = entries[ENDED, first + at] = 0
-            if entries[MADE, first + at] > 0 or entries[ENDED, first + at] > 0 or entries[SAID, first + at] != UNSAID:
-                reach = reach_of(entries, first + at, reach)
-                entries[REACH, first + at] = reach
-                at += 1
-        places[COUNT, row] = at
-        hull(entries, first, at, row, since, until, alive)
+                entries[MADE, first + entry] = entries[ENDED, first + entry] = 0
+            if (
+                entries[MADE, first + entry] > 0
+                or entries[ENDED, first + entry] > 0
+                or entries[SAID, first + entry] != UNSAID
+            ):
+                reach = reach_of(entries, first + entry, reach)
+                entries[REACH, first + entry] = reach
+                entry += 1
+        places[COUNT, row] = entry
+        hull(entries, first, entry, row, since, until, alive)
 
 
 @Kernel
@@ -204,10 +208,10 @@ def repack(places: Array, n: int, entries: Array, packed: Array) -> int:
 
 
 @Kernel
-def holding(rows: RowIds, at: Array, places: Array, entries: Array, held: Array) -> None:
+def holding(rows: RowIds, times: Array, places: Array, entries: Array, held: Array) -> None:
     """Which facts hold at a time, of those that have a timeline; the others are left as they are."""
     for i in range(len(rows)):
         first = places[FIRST, rows[i]]
         if first >= 0:
-            before = entries_before(entries, first, places[COUNT, rows[i]], at[i], True)
-            held[i] = before > 0 and entries[REACH, first + before - 1] > at[i]
+            before = entries_before(entries, first, places[COUNT, rows[i]], times[i], True)
+            held[i] = before > 0 and entries[REACH, first + before - 1] > times[i]

@@ -17,8 +17,8 @@ def sort_groups(x: Array, starts: Array, counts: Array) -> None:
             x[lo:hi].sort()
             continue
         for i in range(lo + 1, hi):
-            value, at = x[i], i
-            while at > lo and x[at - 1] > value:
-                x[at] = x[at - 1]
-                at -= 1
-            x[at] = value
+            value, here = x[i], i
+            while here > lo and x[here - 1] > value:
+                x[here] = x[here - 1]
+                here -= 1
+            x[here] = value

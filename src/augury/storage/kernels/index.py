@@ -16,9 +16,9 @@ def chain_in(
     data: RowData, row: int, order: int, alive: Flags, groups: Array, g: int, prev: Integers, after: Integers
 ) -> None:
     """Puts a row where it belongs in the chain of a group. Rows mostly come in order, so the walk is short."""
-    at = data[order, row]
+    time = data[order, row]
     later, here = -1, groups[g, TAIL]
-    while here >= 0 and (data[order, here] > at or not alive[here]):
+    while here >= 0 and (data[order, here] > time or not alive[here]):
         if alive[here]:
             later = here
         else:  # the dead leave the chain as it is walked

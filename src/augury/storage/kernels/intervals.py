@@ -41,14 +41,14 @@ def previous(pool: Array, tree: Array, first: int, room: int, bound: int, time: 
         if node(pool, tree, first, room, i) <= time:
             return -1
     else:
-        found = False
-        while not found and i & (i - 1):
+        reaches = False
+        while not reaches and i & (i - 1):
             if i & 1:
                 i -= 1
-                found = node(pool, tree, first, room, i) > time
+                reaches = node(pool, tree, first, room, i) > time
             else:
                 i >>= 1
-        if not found:
+        if not reaches:
             return -1
     while i < room:
         i = 2 * i + 1 if node(pool, tree, first, room, 2 * i + 1) > time else 2 * i
@@ -56,20 +56,20 @@ def previous(pool: Array, tree: Array, first: int, room: int, bound: int, time: 
 
 
 @Kernel
-def containing(groups: Array, at: Times, spans: Array, pool: Array, tree: Array, state: Array, found: Array) -> bool:
+def containing(groups: Array, times: Times, spans: Array, pool: Array, tree: Array, state: Array, pairs: Array) -> bool:
     """Pairs of a question, for a group at a time, and a fact; whether all are found, else it goes on from `state`."""
     q, bound, n = state[QUESTION], state[POSITION], 0
     while q < len(groups):
         first, room = spans[FIRST, groups[q]], spans[ROOM, groups[q]]
         if bound < 0:
-            bound = entries_before(pool, first, spans[COUNT, groups[q]], at[q], True)
-        bound = previous(pool, tree, first, room, bound, at[q]) if room else -1
+            bound = entries_before(pool, first, spans[COUNT, groups[q]], times[q], True)
+        bound = previous(pool, tree, first, room, bound, times[q]) if room else -1
         state[STEPS] += 1
         if bound >= 0:
-            if n == found.shape[1]:
+            if n == pairs.shape[1]:
                 state[QUESTION], state[POSITION], state[FOUND] = q, bound + 1, n
                 return False
-            found[0, n], found[1, n] = q, pool[ROW, first + bound]
+            pairs[0, n], pairs[1, n] = q, pool[ROW, first + bound]
             n += 1
         else:
             q += 1
@@ -86,7 +86,7 @@ def later_entries(rows: RowIds, begin: Times, places: Array, entries: Array, lo:
 
 
 @Kernel
-def intervals_of(rows: RowIds, lo: Array, places: Array, entries: Array, found: Array) -> int:
+def intervals_of(rows: RowIds, lo: Array, places: Array, entries: Array, intervals: Array) -> int:
     """The intervals of timelines from an entry on: the number of the fact among `rows`, since, until. How many there are."""
     n = 0
     for i in range(len(rows)):
@@ -96,7 +96,7 @@ def intervals_of(rows: RowIds, lo: Array, places: Array, entries: Array, found: 
             if e + 1 < count:
                 until = min(until, entries[TIME, first + e + 1])
             if entries[TIME, first + e] < until:
-                found[0, n], found[1, n], found[2, n] = i, entries[TIME, first + e], until
+                intervals[0, n], intervals[1, n], intervals[2, n] = i, entries[TIME, first + e], until
                 n += 1
     return n
 

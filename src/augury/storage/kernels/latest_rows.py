@@ -68,12 +68,12 @@ def find_ends(
         q -= 1
     ended = False
     while q >= 0 and not ended:
-        before, own = pool[TIME, first + q], winner(pool, first, q)
-        ended = own >= 0
+        before, winning = pool[TIME, first + q], winner(pool, first, q)
+        ended = winning >= 0
         while q >= 0 and pool[TIME, first + q] == before:
             ended = ended or pool[KIND, first + q] == END_ALL
             fact = pool[FACT, first + q]
-            if (q == own or pool[KIND, first + q] == SAID) and ends_here(
+            if (q == winning or pool[KIND, first + q] == SAID) and ends_here(
                 pool, first, p, won, fact, facts, anything, canon
             ):
                 same = begin
@@ -135,7 +135,7 @@ def consequences(
 
 
 @Kernel
-def contests(groups: Array, times: Times, spans: Array, pool: Array, found: Array) -> int:
+def contests(groups: Array, times: Times, spans: Array, pool: Array, spans_found: Array) -> int:
     """Where several facts are made at a time by events that begin at once: their first and last positions; how many."""
     n = 0
     for i in range(len(groups)):
@@ -150,13 +150,13 @@ def contests(groups: Array, times: Times, spans: Array, pool: Array, found: Arra
             p -= 1
             several = several or pool[FACT, first + p] != pool[FACT, first + last]
         if several:
-            found[0, n], found[1, n] = first + p, first + last
+            spans_found[0, n], spans_found[1, n] = first + p, first + last
             n += 1
     return n
 
 
 @Kernel
-def last_settled(count: int, spans: Array, pool: Array, since: int, found: Array) -> int:
+def last_settled(count: int, spans: Array, pool: Array, since: int, facts: Array) -> int:
     """Of each group the last entries before a time that end all others; how many there are.
 
     A group in which nothing is made then, and which has nothing later, needs none: it has ended.
@@ -170,10 +170,12 @@ def last_settled(count: int, spans: Array, pool: Array, since: int, found: Array
             p -= 1
         if p < 0 or (pool[KIND, first + p] == END_ALL and settled == spans[COUNT, g]):
             continue
-        time, own = pool[TIME, first + p], winner(pool, first, p)
+        time, winning = pool[TIME, first + p], winner(pool, first, p)
         while p >= 0 and pool[TIME, first + p] == time:
-            if pool[KIND, first + p] == END_ALL or (own >= 0 and pool[FACT, first + p] == pool[FACT, first + own]):
-                found[n] = pool[ROW, first + p]
+            if pool[KIND, first + p] == END_ALL or (
+                winning >= 0 and pool[FACT, first + p] == pool[FACT, first + winning]
+            ):
+                facts[n] = pool[ROW, first + p]
                 n += 1
             p -= 1
     return n

@@ -20,7 +20,7 @@ def link(parents: RowIds, lo: int, hi: int, heads: Integers, after: Integers) ->
 
 
 @Kernel
-def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, found: Array) -> int:
+def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, children: Array) -> int:
     """Kills what was made of dead rows; how many there were."""
     n = 0
     for i in range(len(dead)):
@@ -28,7 +28,7 @@ def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, f
         while child >= 0:
             if alive[child]:
                 alive[child] = 0
-                found[n] = child
+                children[n] = child
                 n += 1
             child = after[child]
         heads[dead[i]] = -1
@@ -36,14 +36,14 @@ def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, f
 
 
 @Kernel
-def standing_children(rows: RowIds, heads: Integers, after: Integers, alive: Flags, found: Array) -> int:
+def standing_children(rows: RowIds, heads: Integers, after: Integers, alive: Flags, children: Array) -> int:
     """What was made of rows and stands; how many there are."""
     n = 0
     for i in range(len(rows)):
         child = heads[rows[i]]
         while child >= 0:
             if alive[child]:
-                found[n] = child
+                children[n] = child
                 n += 1
             child = after[child]
     return n

@@ -57,7 +57,7 @@ def probe(
     rows: RowIds, first: int, data: RowData, keys: Array, alive: Flags,
     others: Array, okeys: Array, oalive: Array, order: int,
     buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array,
-    span: Array, reach: Array, floor: int, limit: int, bounds: Array, most: int, found: Array,
+    span: Array, reach: Array, floor: int, limit: int, bounds: Array, most: int, pairs: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Pairs rows with the rows of an index that have their key and meet the bounds.
 
@@ -67,7 +67,7 @@ def probe(
     dead leave the chains as they are walked. Returns how far it came, how many pairs it found, and how many rows it
     touched; it stops early where `found` has no room.
     """
-    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    n, room, touched, ready = 0, pairs.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
     i = first - 1
     while i + 1 < len(rows):  # as `next_group` does: written out here, where it costs a twentieth to call it
         i += 1
@@ -99,8 +99,8 @@ def probe(
             if other < limit and meets_all(bounds, data, row, others, other):
                 if n == room:
                     return i, began, touched
-                found[0, n] = row
-                found[1, n] = other
+                pairs[0, n] = row
+                pairs[1, n] = other
                 n += 1
                 if n - began == most:
                     break
@@ -113,11 +113,11 @@ def probe_last(
     rows: RowIds, first: int, data: RowData, keys: Array, alive: Flags,
     others: Array, okeys: Array, oalive: Array, order: int,
     buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array,
-    high: int, most: int, found: Array,
+    high: int, most: int, pairs: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Like `probe`, for the last ones up to the field `high`: so many, and what ends together with the first of
     them. Those of a row stand from the earliest to the latest."""
-    n, room, touched, ready = 0, found.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
+    n, room, touched, ready = 0, pairs.shape[1], 0, 0 if len(buckets) >= FAR_AWAY else len(rows)
     i = first
     while True:
         i, g, ready = next_group(i, ready, rows, data, keys, alive, others, okeys, buckets, groups, canon, nullish)
@@ -136,31 +136,31 @@ def probe_last(
                 break
             if n == room:
                 return i, began, touched
-            found[0, n] = row
-            found[1, n] = other
+            pairs[0, n] = row
+            pairs[1, n] = other
             n += 1
             least = others[order, other]
             other = prev[other]
         lo, hi = began, n - 1
         while lo < hi:
-            found[1, lo], found[1, hi] = found[1, hi], found[1, lo]
+            pairs[1, lo], pairs[1, hi] = pairs[1, hi], pairs[1, lo]
             lo, hi = lo + 1, hi - 1
         i += 1
 
 
 @Kernel
 def rows_with_last(
-    given: Array, first: int, data: RowData, keys: Array, alive: Flags, buckets: Integers, groups: Array, prev: Integers, after: Integers,
+    events: Array, first: int, data: RowData, keys: Array, alive: Flags, buckets: Integers, groups: Array, prev: Integers, after: Integers,
     others: Array, okeys: Array, oalive: Array, order: int, obuckets: Array, ogroups: Array, oprev: Array,
-    canon: Codes, nullish: Array, limit: int, most: int, found: Array,
+    canon: Codes, nullish: Array, limit: int, most: int, partners: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The rows of an index among whose last ones given rows may be: as many others, `most`, do not end between the two.
 
     Given rows have an index of their own. Returns how far it came, how many it found, and how many rows it touched.
     """
     n, touched = 0, 0
-    for i in range(first, len(given)):
-        q = given[i]
+    for i in range(first, len(events)):
+        q = events[i]
         until = 2**62
         g = group_of(data, q, keys, data, keys, buckets, groups, canon, nullish)
         if g >= 0:
@@ -184,18 +184,18 @@ def rows_with_last(
         while here >= 0 and others[order, here] >= data[END, q]:
             touched += 1
             if here < limit and oalive[here]:
-                if n == len(found):
+                if n == len(partners):
                     return i, began, touched
-                found[n] = here
+                partners[n] = here
                 n += 1
             here = oprev[here]
-    return len(given), n, touched
+    return len(events), n, touched
 
 
 @Kernel
 def latest_start(
     rows: RowIds, data: RowData, keys: Array, others: Array, okeys: Array, oalive: Array,
-    buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array, found: Array,
+    buckets: Integers, groups: Array, prev: Integers, after: Integers, call: int, canon: Codes, nullish: Array, starts: Array,
 ) -> int:  # fmt: skip
     """For each row the latest start of the rows of an index that have its key and end before it starts."""
     touched, ready, some = 0, 0 if len(buckets) >= FAR_AWAY else len(rows), True
@@ -206,7 +206,7 @@ def latest_start(
             ready = min(i + AHEAD, len(rows))
             some = read_ahead(rows, i, ready, data, keys, buckets, canon, nullish)
         if not some:
-            found[i] = latest
+            starts[i] = latest
             continue
         g = group_of(data, row, keys, others, okeys, buckets, groups, canon, nullish)
         if g >= 0:
@@ -218,19 +218,19 @@ def latest_start(
                 if oalive[other] and others[START, other] > latest:
                     latest = others[START, other]
                 other = prev[other]
-        found[i] = latest
+        starts[i] = latest
     return touched
 
 
 @Kernel
-def copy_pairs(out: Array, at: int, pairs: Array, n: int, left: Array, right: Array, plan: Array) -> None:
+def copy_pairs(out: Array, to_first: int, pairs: Array, n: int, left: Array, right: Array, plan: Array) -> None:
     """Writes joined rows: their cover, what they were made of, their rank, and the fields that `plan` names."""
     for i in range(n):
-        one, other, to = pairs[0, i], pairs[1, i], at + i
-        out[START, to] = min(left[START, one], right[START, other])
-        out[END, to] = max(left[END, one], right[END, other])
-        out[LEFT, to] = one
+        left_row, other, to = pairs[0, i], pairs[1, i], to_first + i
+        out[START, to] = min(left[START, left_row], right[START, other])
+        out[END, to] = max(left[END, left_row], right[END, other])
+        out[LEFT, to] = left_row
         out[RIGHT, to] = other
-        out[RANK, to] = max(left[RANK, one], right[RANK, other])
+        out[RANK, to] = max(left[RANK, left_row], right[RANK, other])
         for k in range(plan.shape[0]):
-            out[plan[k, 0], to] = left[plan[k, 2], one] if plan[k, 1] == 0 else right[plan[k, 2], other]
+            out[plan[k, 0], to] = left[plan[k, 2], left_row] if plan[k, 1] == 0 else right[plan[k, 2], other]

@@ -20,11 +20,11 @@ FIRST, SIZE, ROOM, SAFE = 0, 1, 2, 3
 @Kernel
 def groups_of(
     rows: RowIds, data: RowData, keys: Array, others: Array, okeys: Array, buckets: Integers, groups: Array, canon: Codes,
-    nullish: Array, found: Array,
+    nullish: Array, numbers: Array,
 ) -> None:  # fmt: skip
     """The group of each row in an index; -1 where there is none."""
     for i in range(len(rows)):
-        found[i] = group_of(data, rows[i], keys, others, okeys, buckets, groups, canon, nullish)
+        numbers[i] = group_of(data, rows[i], keys, others, okeys, buckets, groups, canon, nullish)
 
 
 @helper
@@ -41,14 +41,14 @@ def set_node(tree: Array, order: int, level: int, number: int, position: int) ->
 
 
 @helper
-def better(one: int, other: int, values: Array, column: int, slots: Array) -> int:
+def better(first: int, other: int, values: Array, column: int, slots: Array) -> int:
     """Of two positions, the one with the greater value; of equal ones the earlier. -1 is no position."""
-    if one < 0 or other < 0:
-        return max(one, other)
-    x, y = values[column, slots[one]], values[column, slots[other]]
+    if first < 0 or other < 0:
+        return max(first, other)
+    x, y = values[column, slots[first]], values[column, slots[other]]
     if x == y:
-        return min(one, other)
-    return one if x > y else other
+        return min(first, other)
+    return first if x > y else other
 
 
 @helper
@@ -66,8 +66,8 @@ def climb(position: int, room: int, slots: Array, values: Array, sums: int, tree
         level = 1
         while room >> level:
             here = position >> level
-            known = -1 if position & ((1 << level) - 1) == 0 else node(tree, m, level, here)
-            set_node(tree, m, level, here, better(known, position, values, sums + m, slots))
+            best = -1 if position & ((1 << level) - 1) == 0 else node(tree, m, level, here)
+            set_node(tree, m, level, here, better(best, position, values, sums + m, slots))
             level += 1
 
 
@@ -237,7 +237,7 @@ def best_between(
 @Kernel
 def totals_within(
     group: Array, lows: Times, highs: Times, most: int, others: Array, longest: int, spans: Array, slots: Array, ends: Times,
-    values: Array, running: Array, tree: Array, counts: Integers, reach: Array, edges: Array, cut: Array, found: Array,
+    values: Array, running: Array, tree: Array, counts: Integers, reach: Array, edges: Array, cut: Array, totals: Array,
     best: Array,
 ) -> int:  # fmt: skip
     """For each window from a low to a high time the totals of the rows of a group that lie inside.
@@ -252,7 +252,7 @@ def totals_within(
         counts[i], edges[0, i], edges[1, i], cut[i] = 0, -1, -1, 0
         reach[0, i], reach[1, i] = 0, 0
         for c in range(sums):
-            found[c, i] = 0
+            totals[c, i] = 0
         for m in range(tree.shape[0]):
             best[m, i] = -1
         g, begin = group[i], lows[i]
@@ -271,7 +271,7 @@ def totals_within(
         if first == last:
             continue
         for c in range(sums):
-            found[c, i] = running[c, last - 1] - (running[c, first - 1] if first > start else 0)
+            totals[c, i] = running[c, last - 1] - (running[c, first - 1] if first > start else 0)
         inside, here = last - first, first
         while most == 0 and longest > 0 and here < last and ends[here] <= begin + longest:
             touched += 1
@@ -279,7 +279,7 @@ def totals_within(
             if others[START, other] < begin:
                 inside -= 1
                 for c in range(sums):
-                    found[c, i] -= values[c, other]
+                    totals[c, i] -= values[c, other]
             else:
                 if edges[0, i] < 0:
                     edges[0, i] = here

@@ -48,26 +48,26 @@ def merge_block(first: int, size: int, level: int, column: int, levels: Array) -
 
 
 @helper
-def number_of(value: int, owner: int, known: Array, buckets: Integers, count: int) -> int:
+def number_of(value: int, owner: int, entries: Array, buckets: Integers, count: int) -> int:
     """The number of a value of a segment in a hash table; of a new one, the next number."""
     mask = len(buckets) - 1
     b = mix_hash(mix_hash(1540483477, value), owner) & mask
     while buckets[b] >= 0:
         n = buckets[b]
-        if known[n, VALUE] == value and known[n, OWNER] == owner:
+        if entries[n, VALUE] == value and entries[n, OWNER] == owner:
             return n  # type: ignore[no-any-return]
         b = (b + 1) & mask
     buckets[b] = count
-    known[count, VALUE], known[count, OWNER], known[count, LAST] = value, owner, -1
+    entries[count, VALUE], entries[count, OWNER], entries[count, LAST] = value, owner, -1
     return count
 
 
 @Kernel
-def rehash_values(known: Array, buckets: Integers, count: int) -> None:
+def rehash_values(entries: Array, buckets: Integers, count: int) -> None:
     """Puts known values into an empty hash table."""
     mask = len(buckets) - 1
     for n in range(count):
-        b = mix_hash(mix_hash(1540483477, known[n, VALUE]), known[n, OWNER]) & mask
+        b = mix_hash(mix_hash(1540483477, entries[n, VALUE]), entries[n, OWNER]) & mask
         while buckets[b] >= 0:
             b = (b + 1) & mask
         buckets[b] = n
@@ -76,7 +76,7 @@ def rehash_values(known: Array, buckets: Integers, count: int) -> None:
 @Kernel
 def enter_positions(
     groups: Integers, spans: Array, entered: Array, slots: Array, values: Array, distinct: Array, null: int, levels: Array,
-    numbers: Array, known: Array, buckets: Integers, count: int,
+    numbers: Array, entries: Array, buckets: Integers, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Brings columns of some segments up to date; how many values are known then, and how many positions were entered.
 
@@ -94,16 +94,16 @@ def enter_positions(
             if distinct[c]:
                 for p in range(base + entered[g, DONE] - 1, base + keep - 1, -1):
                     if numbers[c, p] >= 0:
-                        known[numbers[c, p], LAST] = levels[0, c, p]
+                        entries[numbers[c, p], LAST] = levels[0, c, p]
             for p in range(first + keep, first + size):
                 value = values[offset + c, slots[p]]
                 if distinct[c] == 1 and value == null:
                     numbers[c, p], value = -1, NOWHERE
                 elif distinct[c]:
-                    n = number_of(value, g * columns + c, known, buckets, count)
+                    n = number_of(value, g * columns + c, entries, buckets, count)
                     count = max(count, n + 1)
-                    numbers[c, p], value = n, known[n, LAST]
-                    known[n, LAST] = p - first
+                    numbers[c, p], value = n, entries[n, LAST]
+                    entries[n, LAST] = p - first
                 levels[0, c, p] = value
                 level, block = 1, LEAST
                 while block <= spans[g, ROOM] and (p + 1) & (block - 1) == 0:
@@ -139,7 +139,9 @@ def less_in(values: Array, first: int, last: int, limit: int) -> int:
 
 
 @Kernel
-def count_less(column: int, firsts: Integers, lasts: Integers, limits: Integers, levels: Array, found: Integers) -> int:
+def count_less(
+    column: int, firsts: Integers, lasts: Integers, limits: Integers, levels: Array, counts: Integers
+) -> int:
     """How many values of each range are less than its limit; returns how many blocks it has looked at."""
     touched = 0
     for i in range(len(firsts)):
@@ -149,13 +151,13 @@ def count_less(column: int, firsts: Integers, lasts: Integers, limits: Integers,
             count += less_in(levels[level, column], first, first + size, limits[i]) - first
             first += size
             touched += 1
-        found[i] = count
+        counts[i] = count
     return touched
 
 
 @Kernel
 def positions_less(
-    column: int, begun: int, firsts: Integers, lasts: Integers, limits: Integers, levels: Array, found: Array
+    column: int, begun: int, firsts: Integers, lasts: Integers, limits: Integers, levels: Array, pairs: Array
 ) -> tuple[int, int, int]:
     """Pairs of a range and a position in it whose value is less than the limit. Returns how far it came, how many pairs it
     found, and how many blocks it has looked at; it stops early where `found` has no room."""
@@ -169,9 +171,9 @@ def positions_less(
                 level -= 1
                 size = LEAST << (level - 1) if level > 0 else 1
             if level == 0 and levels[0, column, here] < limits[i]:
-                if n == found.shape[1]:
+                if n == pairs.shape[1]:
                     return i, began, touched
-                found[0, n], found[1, n] = i, here
+                pairs[0, n], pairs[1, n] = i, here
                 n += 1
             here += size
     return len(firsts), n, touched
@@ -201,7 +203,7 @@ def gather_parts(first: int, last: int, column: int, levels: Array, parts: Array
 @Kernel
 def values_at(
     column: int, firsts: Integers, lasts: Integers, ranks: Integers, levels: Array, parts: Array, loose: Array,
-    found: Integers,
+    selected: Integers,
 ) -> int:  # fmt: skip
     """The value of each range that so many others come before; returns how many positions and parts it has looked at.
 
@@ -234,7 +236,7 @@ def values_at(
                 less += parts[k, 3] - lo
                 equal += parts[k, 4] - parts[k, 3]
             if less <= rank < less + equal:
-                found[i] = pivot
+                selected[i] = pivot
                 break
             below = rank < less
             for k in range(count):

@@ -10,11 +10,11 @@ MAKES_NO_ARRAYS = True
 
 
 @helper
-def comes_before(one: Array, i: int, other: Array, j: int, order: int) -> bool:
+def comes_before(first: Array, i: int, other: Array, j: int, order: int) -> bool:
     """Whether a row comes before another by their first fields."""
     for f in range(order):
-        if one[f, i] != other[f, j]:
-            return bool(one[f, i] < other[f, j])
+        if first[f, i] != other[f, j]:
+            return bool(first[f, i] < other[f, j])
     return False
 
 

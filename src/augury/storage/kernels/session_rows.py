@@ -75,21 +75,21 @@ def divide_sessions(
         p = entries_before(pool, first, count, los[i], False)
         counts[0] += 1
         while p < count:
-            start, end, at = pool[START, first + p], pool[END, first + p], first + p
+            start, end, place_in_pool = pool[START, first + p], pool[END, first + p], first + p
             begin, greatest = start, end
-            if p > 0 and start <= pool[GREATEST, at - 1] + gap:
-                begin, greatest = pool[BEGIN, at - 1], max(end, pool[GREATEST, at - 1])
+            if p > 0 and start <= pool[GREATEST, place_in_pool - 1] + gap:
+                begin, greatest = pool[BEGIN, place_in_pool - 1], max(end, pool[GREATEST, place_in_pool - 1])
             else:
                 counts[0] += 1
             counts[1] += 1
-            if start > his[i] and pool[BEGIN, at] == begin and pool[GREATEST, at] == greatest:
+            if start > his[i] and pool[BEGIN, place_in_pool] == begin and pool[GREATEST, place_in_pool] == greatest:
                 break
-            pool[BEGIN, at], pool[GREATEST, at] = begin, greatest
+            pool[BEGIN, place_in_pool], pool[GREATEST, place_in_pool] = begin, greatest
             p += 1
 
 
 @Kernel
-def sessions_over(groups: Array, los: Times, his: Times, spans: Array, pool: Array, found: Array) -> int:
+def sessions_over(groups: Array, los: Times, his: Times, spans: Array, pool: Array, sessions: Array) -> int:
     """The sessions that have occurrences which begin over some times: group, begin, end, first position; how many."""
     n = upto = 0
     for i in range(len(groups)):
@@ -99,8 +99,12 @@ def sessions_over(groups: Array, los: Times, his: Times, spans: Array, pool: Arr
         p = max(upto, entries_before(pool, first, count, los[i], False))
         while p < count and pool[START, first + p] <= his[i]:
             last = last_of(pool, first, count, pool[BEGIN, first + p])
-            found[0, n], found[1, n], found[2, n] = groups[i], pool[BEGIN, first + p], pool[GREATEST, first + last]
-            found[3, n] = first + p
+            sessions[0, n], sessions[1, n], sessions[2, n] = (
+                groups[i],
+                pool[BEGIN, first + p],
+                pool[GREATEST, first + last],
+            )
+            sessions[3, n] = first + p
             n += 1
             p = upto = last + 1
     return n

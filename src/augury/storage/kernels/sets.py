@@ -13,11 +13,11 @@ HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many der
 
 
 @helper
-def event_hash(given: Array, i: int, arity: int, canon: Codes) -> int:
+def event_hash(events: Array, i: int, arity: int, canon: Codes) -> int:
     """A hash of the times and arguments of an event (start, end, rank, arguments)."""
-    h: int = mix_hash(mix_hash(668265263, given[START, i]), given[END, i])
+    h: int = mix_hash(mix_hash(668265263, events[START, i]), events[END, i])
     for k in range(arity):
-        h = mix_hash(h, canonical(given[GIVEN_ARGS + k, i], canon))
+        h = mix_hash(h, canonical(events[GIVEN_ARGS + k, i], canon))
     return h
 
 
@@ -32,7 +32,7 @@ def row_hash(data: RowData, row: int, keys: Array, canon: Codes) -> int:
 
 @Kernel
 def support(
-    given: Array, lo: int, hi: int, data: RowData, keys: Array, counts: Integers, alive: Flags, n: int,
+    events: Array, lo: int, hi: int, data: RowData, keys: Array, counts: Integers, alive: Flags, n: int,
     buckets: Integers, canon: Codes, target: Array,
 ) -> int:  # fmt: skip
     """Adds the events `given[:, lo:hi]` (start, end, rank, arguments) to a set; how many rows it has then.
@@ -44,16 +44,16 @@ def support(
         if i >= ready:
             ready = min(i + AHEAD, hi)
             for later in range(i, ready):  # reads ahead
-                target[later - lo] = buckets[event_hash(given, later, len(keys), canon) & mask]
-        h = event_hash(given, i, len(keys), canon)
+                target[later - lo] = buckets[event_hash(events, later, len(keys), canon) & mask]
+        h = event_hash(events, i, len(keys), canon)
         b = h & mask
         row = -1
         while buckets[b] != EMPTY:
             r = buckets[b] & NUMBER
-            if buckets[b] >> 32 == h and data[START, r] == given[START, i] and data[END, r] == given[END, i]:
+            if buckets[b] >> 32 == h and data[START, r] == events[START, i] and data[END, r] == events[END, i]:
                 same = True
                 for k in range(len(keys)):
-                    x, y = data[keys[k], r], given[GIVEN_ARGS + k, i]
+                    x, y = data[keys[k], r], events[GIVEN_ARGS + k, i]
                     if x != y and canonical(x, canon) != canonical(y, canon):
                         same = False
                         break
@@ -67,11 +67,11 @@ def support(
             buckets[b] = h << 32 | row
             counts[HASH, row] = h
             counts[SUPPORTS, row] = 0
-            data[START, row] = given[START, i]
-            data[END, row] = given[END, i]
-            data[RANK, row] = given[GIVEN_RANK, i]
+            data[START, row] = events[START, i]
+            data[END, row] = events[END, i]
+            data[RANK, row] = events[GIVEN_RANK, i]
             for k in range(len(keys)):
-                data[keys[k], row] = given[GIVEN_ARGS + k, i]
+                data[keys[k], row] = events[GIVEN_ARGS + k, i]
             alive[row] = 1
         counts[SUPPORTS, row] += 1
         target[i - lo] = row

@@ -36,7 +36,7 @@ def enter(
 @Kernel
 def look_up(
     asked: Array, keys: Array, count: int, data: RowData, fields: Array, strict: bool, canon: Codes, nullish: Array,
-    buckets: Integers, after: Integers, alive: Flags, lo: int, state: Array, found: Array,
+    buckets: Integers, after: Integers, alive: Flags, lo: int, state: Array, pairs: Array,
 ) -> bool:  # fmt: skip
     """Pairs of a question and a row with the same key that stands; rows before `lo` are left out.
 
@@ -50,10 +50,10 @@ def look_up(
             row = buckets[h & mask] if h >= 0 else -1
         while row >= lo and row >= 0:
             if alive[row] and same_key(asked, q, keys, data, row, fields, canon):
-                if n == found.shape[1]:
+                if n == pairs.shape[1]:
                     state[0], state[1], state[2] = q, row, n
                     return False
-                found[0, n], found[1, n] = q, row
+                pairs[0, n], pairs[1, n] = q, row
                 n += 1
             row = after[row]
         q, row = q + 1, -2
@@ -63,20 +63,20 @@ def look_up(
 
 @Kernel
 def admit(
-    given: Array, count: int, data: RowData, n: int, fields: Array, canon: Codes, buckets: Integers, after: Integers,
+    new: Array, count: int, data: RowData, n: int, fields: Array, canon: Codes, buckets: Integers, after: Integers,
     rows: RowIds,
 ) -> int:  # fmt: skip
     """Adds rows that are not there yet, each once; `rows` is where each of the given is then. How many there are then."""
     mask = len(buckets) - 1
     for i in range(count):
-        b = plain_hash(given, i, fields, canon) & mask
+        b = plain_hash(new, i, fields, canon) & mask
         row = buckets[b]
-        while row >= 0 and not same_key(given, i, fields, data, row, fields, canon):
+        while row >= 0 and not same_key(new, i, fields, data, row, fields, canon):
             row = after[row]
         if row < 0:
             row = n
-            for k in range(given.shape[0]):
-                data[k, row] = given[k, i]
+            for k in range(new.shape[0]):
+                data[k, row] = new[k, i]
             after[row], buckets[b] = buckets[b], row
             n += 1
         rows[i] = row

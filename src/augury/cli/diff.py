@@ -1,0 +1,109 @@
+"""`augury diff`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from augury.cli.options import Cluster, TaskOptions, fact_sources, spark_options, task_options, until_option
+from augury.compiled import check_clock
+from augury.engine import batch
+from augury.engine.session import Session
+from augury.job import Job, load_functions
+from augury.program import Program
+from augury.terminal import show, working
+from augury.tools.version_diff import Kind, VersionDiff, compare_versions, reading_program, version
+
+
+@click.command()
+@task_options
+@until_option
+@click.option("--engine", type=click.Choice(["embedded", "spark"]), default="embedded", show_default=True)
+@spark_options
+@click.option(
+    "--samples",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Answers of each type and kind that are explained.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(["gained", "lost", "changed", "any"]),
+    help="Exit with 1 where answers are gained, lost, or have another interval.",
+)
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
+def diff(
+    options: TaskOptions,
+    until: str | None,
+    engine: str,
+    cluster: Cluster,
+    samples: int,
+    fail_on: tuple[str, ...],
+    format_: str,
+) -> None:
+    """Compare two versions of a program over one history: FILE... is the old and the new one.
+
+    A version is a file, a folder, or either in a git revision: HEAD~1:fire.aug.
+    """
+    if len(options.program) != 2:
+        raise click.UsageError("give two versions: augury diff OLD NEW --events …")
+    names = [name for name, _ in fact_sources(options.facts)]
+    functions = load_functions(options.functions)
+    old, new = (version(named, functions, names, options.policy) for named in options.program)
+    outputs = tuple(dict.fromkeys((*old.plan.outputs, *new.plan.outputs)))
+    if engine == "spark":
+        difference = _on_spark(options, cluster, (old, new), until, outputs)
+    else:
+        difference = _embedded(options, (old, new), until, outputs, samples)
+    show(json.dumps(difference.as_json(), indent=2, ensure_ascii=False) if format_ == "json" else str(difference))
+    kinds: tuple[Kind, ...] = ("gained", "lost", "changed")
+    if any(difference.count(kind) for kind in kinds if kind in fail_on or "any" in fail_on):
+        raise click.exceptions.Exit(1)
+
+
+def _embedded(
+    options: TaskOptions, versions: tuple[Program, Program], until: str | None, outputs: tuple[str, ...], samples: int
+) -> VersionDiff:
+    """Runs both versions in this process over a history that is read once, where both read it alike."""
+    shared = reading_program(*versions)
+    jobs = [Job(options.task(program)) for program in ((shared,) if shared is not None else versions)]
+    runs: list[Session] = []
+    for program, job in zip(versions, jobs * 2 if len(jobs) == 1 else jobs, strict=True):
+        facts = job.facts + job.graphs.facts(program.plan, job.facts)
+        limits, retention = job.settings.limits, job.settings.retention
+        end = job.time("--until", until)
+        check_clock(program, job.clock.kind)
+        with working(f"evaluating {len(job.history):,} events"):
+            model = batch.evaluate(program, job.history, job.clock, facts, end, None, retention, limits)
+        assert isinstance(model, batch.SessionModel)
+        runs.append(model.session)
+        job.report(model)
+    old, new = runs
+    last = jobs[0].time("--until", until)
+    return compare_versions(old.events(last), new.events(last), jobs[0].clock, outputs, (old, new), samples)
+
+
+def _on_spark(
+    options: TaskOptions,
+    cluster: Cluster,
+    versions: tuple[Program, Program],
+    until: str | None,
+    outputs: tuple[str, ...],
+) -> VersionDiff:
+    """Runs both versions on Spark: the counts are exact, and the answers that differ are named, not explained."""
+    with working("starting Spark"):
+        from augury.spark.starting import open_session
+
+        spark = open_session(cluster.master, cluster.conf)
+        from augury.spark.job import SparkJob
+    answers, clocks = [], []
+    for program in versions:
+        with working("evaluating on Spark"):
+            job = SparkJob(spark, options.task(program), until)
+            answers.append(job.evaluate().answers(program.plan, job.clock))
+            clocks.append(job.clock)
+    return compare_versions(answers[0], answers[1], clocks[0], outputs)
