@@ -255,7 +255,8 @@ class Spec:
     @property
     def text(self) -> str:
         chain = self.parts[0].text
-        chain += "".join(f" {p.link} {x.text}" for p in self.parts[1:] for x in (*p.absent, p))
+        for part in self.parts[1:]:
+            chain += "".join(f" {part.link} {text}" for text in (*(absent.text for absent in part.absent), part.text))
         body = f"({chain}).{self.window}" if self.window is not None else chain
         asked = [a.condition.text for a in self.asked]
         asked += [x.condition.text for p in self.parts for x in p.absent if x.condition and x.outside]
