@@ -62,3 +62,12 @@ def test_an_array_with_renamed_keys(tmp_path: Path) -> None:
     task = Task(program, (source,), settings=Settings.of(program, time_unit="s"))
     found = SparkJob(session(), task).evaluate().events
     assert [(e.args, e.end) for e in found] == [((i,), (NOW + i) * 10**6) for i in range(3)]
+
+
+def test_declared_timestamps_are_local_times() -> None:
+    program = "event a(x: timestamp). b(X) <- a(X)."
+    when, expected = "timestamp'2026-01-01 00:00:00' as time", datetime(2026, 7, 1, 8)
+    for local in ("timestamp_ntz'2026-07-01 10:00:00'", "'2026-07-01 10:00:00'", "'2026-07-01T08:00:00Z'"):
+        frame = session().sql(f"select {local} as x, {when}")
+        rows = augury.spark.detect(program, {"a": frame}, zone="Europe/Berlin")["b"].collect()
+        assert [row["x"] for row in rows] == [expected], local

@@ -75,6 +75,12 @@ def test_the_last_n_of_many_that_end_together() -> None:
     ]
 
 
+def test_the_last_of_many_that_end_together_where_a_condition_asks_both() -> None:
+    """Candidates are looked at in growing portions; what ends with the earliest one of a portion may go on in the next."""
+    one = session("n(last(Y)) <- i: b(X), last 1: collect a(Y), Y > X.")
+    assert shown(one.push([*(event("a", 9, i) for i in (4, 3, 5, 2, 1)), event("b", 10, 0)])) == ["+ n(5) [9, 10]"]
+
+
 def test_an_occurrence_gives_an_aggregate_every_value_that_it_binds() -> None:
     window = "i: b, w: extend_backward(i, 10s), while w"
     one = session(f"known(1, 10). known(1, 20). n(sum(V)) <- {window}: collect (a(X) WHERE known(X, V)).")

@@ -62,10 +62,11 @@ def time_of_text(text: Column, clock: Clock) -> Column:
     return _read("bigint", text, partial(_times, clock=clock))
 
 
-def value_of_text(text: Column, type: str) -> Column:
+def value_of_text(text: Column, type: str, zone: str = "") -> Column:
     """Text as values of a type, in the form in which the layout keeps them; null where it is none. Nested ones are JSON."""
     if type == "timestamp":
-        return _read("bigint", text, partial(_times, clock=Clock("timestamp"), attribute=Attribute("", type)))
+        clock, attribute = Clock("timestamp", zone=zone), Attribute("", type, zone)
+        return _read("bigint", text, partial(_times, clock=clock, attribute=attribute))
     return _read("bigint" if type == "duration" else "string", text, partial(_values, attribute=Attribute("", type)))
 
 
@@ -155,10 +156,10 @@ def _int_of_column(column: Column, type: T.DataType) -> Column:
     return column.cast("bigint")
 
 
-def _timestamp_of_column(column: Column, type: T.DataType) -> Column:
+def _timestamp_of_column(column: Column, type: T.DataType, zone: str = "") -> Column:
     if isinstance(type, T.StringType):
-        return value_of_text(column, "timestamp")
-    return column.cast("bigint") if isinstance(type, WHOLE) else micros(column, type)
+        return value_of_text(column, "timestamp", zone)
+    return column.cast("bigint") if isinstance(type, WHOLE) else micros(column, type, zone)
 
 
 def _duration_of_column(column: Column, type: T.DataType) -> Column:
@@ -203,13 +204,15 @@ CONVERSIONS: dict[str, Conversion] = {
 }
 
 
-def from_column(kind: str, column: Column, type: T.DataType, prefixes: Prefixes) -> Column:
-    """A typed column as the layout keeps values of a kind."""
+def from_column(kind: str, column: Column, type: T.DataType, prefixes: Prefixes, zone: str = "") -> Column:
+    """A typed column as the layout keeps values of a kind; timestamps that name no zone are of `zone`."""
     if kind.startswith("nested:"):
         return value_of_text(column, kind.removeprefix("nested:"))
     match kind:
         case "json":
             return F.to_json(column) if isinstance(type, T.ArrayType) else column.cast("string")
+        case "timestamp":
+            return _timestamp_of_column(column, type, zone)
         case "iri":
             return iri_of_text(column.cast("string"), prefixes)
         case "float" | "number" if isinstance(type, T.FloatType | T.DoubleType):

@@ -417,7 +417,9 @@ def _asks(source: EventFrame, use: _FactUse) -> dict[str, tuple[Column, str]]:
     part, bound = next(p for p in source.parts if p.type == use.type), dict[str, tuple[Column, str]]()
     for name, index in use.on.items():
         column, kind = part.columns[index], part.kinds[index]
-        bound[name] = (from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes), kind)
+        zone = source.zones.get(use.type[0], "")
+        cell = from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes, zone)
+        bound[name] = (cell, kind)
     return bound
 
 

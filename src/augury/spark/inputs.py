@@ -96,7 +96,7 @@ class EventFrame:
 
     `refused` says why rows of some types are no events. `unknown` counts the events of types that the program does not know,
     where that is known, and `types` are those there. `facts_of` is the predicate whose facts its rows assert or retract,
-    where they do.
+    where they do. `zones` are those of the arguments of types: of declared timestamps that name none.
     """
 
     frame: DataFrame
@@ -109,6 +109,7 @@ class EventFrame:
     unknown: Mapping[str, int] = field(default_factory=dict)
     types: frozenset[str] | None = None
     facts_of: str = ""
+    zones: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tells_time(self) -> bool:
@@ -630,15 +631,16 @@ def _wrong_values(source: EventFrame, type: Column | None) -> list[tuple[Column,
 
 def _slot(column: str, source: EventFrame, layout: Layout) -> Column:
     """A column of the layout: the argument that each type keeps there."""
-    makers: dict[tuple[str, str, str], list[str]] = {}
+    makers: dict[tuple[str, str, str, str], list[str]] = {}
     for part in source.parts:
+        zone = source.zones.get(part.type[0], "")
         kept = zip(layout.slots[part.type], part.columns, part.kinds, layout.kinds[part.type], strict=True)
         for slot, name, kind, target in kept:
             if slot == column:
-                makers.setdefault((name, kind, target), []).append(part.says)
+                makers.setdefault((name, kind, target, zone), []).append(part.says)
     result = F.lit(None).cast(layout.sql(column))
-    for (name, kind, target), keys in makers.items():
-        converted = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes)
+    for (name, kind, target, zone), keys in makers.items():
+        converted = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes, zone)
         value = cast(converted, _plain(kind), target)
         if len(makers) == 1:
             return value

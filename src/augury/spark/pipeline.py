@@ -101,6 +101,9 @@ class Pipeline:
         self.inputs_clock = clock or clock_of(program, self.sources, self.settings)
         if clock is None and self.inputs_clock.guess:
             warnings.warn(self.inputs_clock.guess, stacklevel=3)
+        if self.inputs_clock.zone:
+            zones = dict.fromkeys(program.plan.declared, self.inputs_clock.zone)
+            self.sources = [replace(source, zones=zones) for source in self.sources]
         self.clock = self.inputs_clock.plain
         check_clock(program, self.clock.kind)
         frames, others = _divided(rdf)
