@@ -13,6 +13,7 @@ from augury.core.clock import Clock
 from augury.core.model import Event, Value, equal, order_key
 from augury.reference import evaluate
 from tests.generators.run_specs import (
+    AbsentSpec,
     Apply,
     Asked,
     Atom,
@@ -74,7 +75,7 @@ class Search:
         self.spec, self.events = spec, events
 
     def answers(self) -> set[tuple[object, int, int]]:
-        matches = [m for m in self._complete() if self._within(m)]
+        matches = [m for m in self._complete() if self._within(m) and not self._is_blocked(m)]
         if self.spec.which != "ALL":
             matches = [m for m in matches if self._best(m, matches)]
         if self.spec.skip:
@@ -281,6 +282,28 @@ class Search:
     def _within(self, match: State) -> bool:
         length = match.taken[-1].event.end - match.taken[0].event.start
         return self.spec.window is None or length <= self.spec.window
+
+    def _is_blocked(self, match: State) -> bool:
+        """Whether something that NOT excludes lies between a part and the event before it."""
+        for n, part in enumerate(self.spec.parts):
+            for absent in part.absent:
+                first = match.of(n)[0]
+                end, start = match.taken[first - 1].event.end, match.taken[first].event.start
+                between = [e for e in self.events if end < e.start and e.end < start and e.type == absent.atom.type]
+                if any(self._is_excluded(event, absent, match) for event in between):
+                    return True
+        return False
+
+    def _is_excluded(self, event: Event, absent: AbsentSpec, match: State) -> bool:
+        key, value = event.args
+        if self.spec.key and not equal(key, match.taken[0].event.args[0]):
+            return False
+        name, condition = absent.atom.value, absent.condition
+        if name.isdigit() and not equal(value, int(name)):
+            return False
+        if name[0] == "X" and not equal(value, self._variable(name, match, None)):
+            return False
+        return condition is None or compared(condition.op, value, self.value(condition.right, match, None))
 
     def _counts(self, match: State) -> list[int]:
         return [len(match.of(n)) for n, p in enumerate(self.spec.parts) if p.least != p.most]

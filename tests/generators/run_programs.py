@@ -19,6 +19,7 @@ from augury.core.model import Event, HistoryItem, Revocation, Value
 from tests.generators.programs import Choices, Number, Step, between
 from tests.generators.run_answers import answers
 from tests.generators.run_specs import (
+    AbsentSpec,
     Apply,
     Asked,
     Atom,
@@ -90,6 +91,7 @@ class _RunWriter(Choices):
             quantified = n == count - 1 and set(links[1:]) <= {"SEQ"} and all((p.least, p.most) == (1, 1) for p in self.parts)  # fmt: skip
             self.parts.append(self._part(n, links[n], keyed, types, quantified))
         self._find_own()
+        self._absences()
         parts = self.parts
         used = [p.link for p in parts[1:]] + [p.by or p.link for p in parts if p.repeats]
         bounded = all(p.most is not None or (p.by or p.link) != "SEQ" or self._is_idle(n) for n, p in enumerate(parts))
@@ -135,6 +137,25 @@ class _RunWriter(Choices):
             return replace(part, iterates=True)
         by = self.pick(["NEXT", "THEN"]) if part.repeats and self.chance(15) else ""
         return replace(part, by=by)
+
+    def _absences(self) -> None:
+        """What must be absent before some of the parts."""
+        for n in range(1, len(self.parts)):
+            before, part = self.parts[n - 1], self.parts[n]
+            if part.link != "NEXT" and before.least and part.least and self.chance(25):
+                absent = tuple(self._absent(n, i) for i in range(self.pick([1, 1, 1, 2])))
+                self.parts[n] = replace(part, absent=absent)
+
+    def _absent(self, n: int, i: int) -> AbsentSpec:
+        singles = [p.var for p in self.parts[:n] if p.var and p.least and not p.repeats]
+        value = self.pick([f"N{n}{i}", f"N{n}{i}", "_", "1", *singles])
+        atom = Atom(self.pick(TYPES), self.parts[n].atoms[0].key, value)
+        if value[0] != "N":
+            return AbsentSpec(atom)
+        sure = [Name(v) for v in singles]
+        options: list[Term] = [*sure, *(t for m in range(n) if self.parts[m].repeats for t in self._totals(m, FIRST))]
+        other = self.pick([Num(self.pick([1, 2, 3])), *(t for t in options if not self._is_time(t))])
+        return AbsentSpec(atom, Compare(self.pick(["<", ">=", "!="]), Name(value), other), self.chance(50))
 
     def _is_idle(self, n: int) -> bool:
         """Whether a part is a repetition after SEQ that nothing asks for: it needs no window."""

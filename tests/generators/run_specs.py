@@ -175,6 +175,20 @@ class Atom:
 
 
 @dataclass(frozen=True)
+class AbsentSpec:
+    """`NOT(r(I, N1))` to the left of a part; `condition` compares its number with something of the parts before."""
+
+    atom: Atom
+    condition: Compare | None = None
+    outside: bool = False  # whether the condition stands behind the chain
+
+    @property
+    def text(self) -> str:
+        inside = "" if self.condition is None or self.outside else f" WHERE {self.condition.text}"
+        return f"NOT({self.atom.text}{inside})"
+
+
+@dataclass(frozen=True)
 class PartSpec:
     """A part: its atoms (several are joined by OR), how often it comes, the operator to its left, its label."""
 
@@ -185,6 +199,7 @@ class PartSpec:
     label: str = ""
     by: str = ""  # the operator between iterations, where it is said
     iterates: bool = False  # written `{1}`
+    absent: tuple[AbsentSpec, ...] = ()
 
     @property
     def repeats(self) -> bool:
@@ -239,9 +254,13 @@ class Spec:
 
     @property
     def text(self) -> str:
-        chain = self.parts[0].text + "".join(f" {p.link} {p.text}" for p in self.parts[1:])
+        chain = self.parts[0].text
+        for part in self.parts[1:]:
+            chain += "".join(f" {part.link} {text}" for text in (*(absent.text for absent in part.absent), part.text))
         body = f"({chain}).{self.window}" if self.window is not None else chain
-        where = f" WHERE ({', '.join(a.condition.text for a in self.asked)})" if self.asked else ""
+        asked = [a.condition.text for a in self.asked]
+        asked += [x.condition.text for p in self.parts for x in p.absent if x.condition and x.outside]
+        where = f" WHERE ({', '.join(asked)})" if asked else ""
         head = [*(["I"] if self.key else []), *self.plain, *(t.text for t in self.results)]
         tail = " ".join(x for x in (self.per, "" if self.which == "ALL" else self.which, self.skip) if x)
         rule = f"e({', '.join(head)}) <- {body}{where}{' ' + tail if tail else ''}."

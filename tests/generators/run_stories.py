@@ -3,7 +3,7 @@
     story("runs-then", 7)    # a program with a run, and what happens to a session of it
 
 Each kind stresses one thing: events that other rules derive and take back (`runs-then`), windows around one event (`runs-windows`),
-LONGEST and SKIP with intervals and ties (`runs-choices`), aggregates with variables of later parts and facts (`runs-totals`). The
+LONGEST and SKIP with intervals and ties (`runs-choices`), NOT between parts (`runs-not`), aggregates with variables of later parts and facts (`runs-totals`). The
 reference looks at all matches, so that a history has few events where a program has many matches.
 """
 
@@ -55,6 +55,7 @@ class RunWriter(Choices):
     then: int = 35
     windows: int = 30
     choosing: int = 50
+    absent: int = 6  # NOT between two parts
     later: int = 25  # aggregates with variables of other parts and of facts
     counts: tuple[int, ...] = (1, 1, 2, 2, 3)
     facts: set[str] = field(default_factory=set)
@@ -81,7 +82,8 @@ class RunWriter(Choices):
         seq = not choosing and self.chance(20)
         links = [self._link(seq) for _ in range(count)]
         parts = [self._part(i, types[i], "K" if keyed else "_") for i in range(count)]
-        body = parts[0] + "".join(f" {links[i]} {parts[i]}" for i in range(1, count))
+        absent = [self._absent(i, links[i], main, "K" if keyed else "_") for i in range(count)]
+        body = parts[0] + "".join(f" {links[i]} {absent[i]}{parts[i]}" for i in range(1, count))
         unbounded = "SEQ" in body and any(q.endswith(("+", "*", ",}")) for q in self.quantifiers)
         if unbounded or self.chance(self.windows):
             body = f"({body}).{self.pick([0, 1, 2, 3, 5, 8] if not unbounded else [2, 3, 4])}"
@@ -115,6 +117,19 @@ class RunWriter(Choices):
         part = f"(l{i}: {atom}){self.quantifiers[i]}"
         repeats = self.quantifiers[i] not in ("", "?")
         return f"({part} BY {self.pick(['NEXT', 'THEN'])})" if repeats and self.chance(15) else part
+
+    def _absent(self, i: int, link: str, main: str, key: str) -> str:
+        """What must be absent to the left of a part."""
+        firm = i > 0 and not {"*", "?", "{0,2}"} & {*self.quantifiers[i - 1 : i + 1]}
+        if not firm or link == "NEXT" or not self.chance(self.absent):
+            return ""
+        name = f"N{i}"
+        singles = [n for n, q in zip(self.names[:i], self.quantifiers, strict=False) if q in ("", "{1}")]
+        values = [f"{name} >= {self.pick([0, 1, 2])}", f"size({name}, _)", *(f"{name} != {n}" for n in singles)]
+        values += [f"{name} > max({n})" for j, n in enumerate(self.names[:i]) if self._own(j)]
+        atom = f"{self.pick([main, 'a', 'b', 'n'])}({key}, {self.pick([name, name, '_', '1', *singles])})"
+        condition = f" WHERE {self.pick(values)}" if name in atom else ""
+        return f"NOT({atom}{condition}) {link} "
 
     # Conditions and results
 
@@ -211,6 +226,7 @@ KINDS: dict[str, Callable[[Number], RunWriter]] = {
     "runs-then": lambda number: RunWriter(number, derived=80, then=80, choosing=35),
     "runs-windows": lambda number: RunWriter(number, windows=100, counts=(1, 1, 1, 2)),
     "runs-choices": lambda number: RunWriter(number, choosing=100),
+    "runs-not": lambda number: RunWriter(number, derived=70, then=80, absent=80, counts=(2, 2, 3)),
     "runs-totals": lambda number: RunWriter(number, later=80, counts=(1, 2, 2, 3)),
 }
 

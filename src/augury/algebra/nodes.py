@@ -383,6 +383,19 @@ class RunPart:
         return next((n.label for n in walk(self.input) if isinstance(n, Label)), None)
 
 
+GAP = "#gap"  # the label of what lies between two parts: after the earlier one ends, before the later one starts
+
+
+def gap_before(part: int) -> str:
+    """The label of what lies between the first iteration of a part of a run, by its number, and the event before it."""
+    return f"{GAP} {part}"
+
+
+def part_after(window: str) -> int | None:
+    """The number of the part of a run that a gap lies before; None of other windows."""
+    return int(window.removeprefix(GAP)) if window.startswith(f"{GAP} ") else None
+
+
 @dataclass(frozen=True)
 class RunResult:
     """An aggregate over all iterations of a part of a run, as a variable: no variable of a program has such a name.
@@ -416,7 +429,7 @@ class Run:
               later in the order of events. Matches made of the same events are taken together.
     where     conditions that are asked of the complete match only: those on facts that change in time, as written at
               the whole run (facts are seen at the end of the match), intervals counted from a part, and absences in
-              them. Like `where` of a part, they are not asked where a part that they need is left out. A match is one
+              them; `A THEN NOT(b) THEN B` is one in the gap before B. Like `where` of a part, they are not asked where a part that they need is left out. A match is one
               that meets them: LONGEST and SKIP choose among those that do.
 
     Links, for an event A of the match and the row B that comes after it: B follows A if A ends before B starts, and X
@@ -855,6 +868,7 @@ def bound_labels(node: Node) -> set[str]:
     result = {node.label} if isinstance(node, Label) else set()
     result |= {c.label for c in conditions(node) if isinstance(c, Relative)}
     if isinstance(node, Run):
+        result |= {c.window for c in node.where if isinstance(c, NoneInside) and part_after(c.window) is not None}
         return result.union(*(bound_labels(part.input) for part in node.parts if not (part.repeats or part.optional)))
     return result.union(*(bound_labels(part) for part in inputs(node)))
 

@@ -287,6 +287,9 @@ def _certain_when(body: n.Node) -> Iterator[str]:
         elif isinstance(node, n.Join) and node.absent is not None:
             yield "NOT: when the closing part starts"
         for absence in inner_absences(n.conditions(node)):
+            if n.part_after(absence.window) is not None:
+                yield "NOT: when the closing part starts"
+                continue
             yield f"while {absence.window}: at end({absence.window}) = {_end_of(body, absence.window)}"
 
 

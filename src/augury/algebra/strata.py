@@ -62,6 +62,8 @@ def edges(rule: n.Rule) -> list[Edge]:
                 assert_never(node)
         for condition in n.conditions(node):
             match condition:
+                case n.NoneInside() if n.part_after(condition.window) is not None:
+                    add(condition.pattern, "between", condition.span)
                 case n.NoneInside():
                     add(condition.pattern, "negation", condition.span, condition.window)
                 case n.Relative():

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.clock_windows import Windows
-from augury.algebra.kinds import relative_labels
+from augury.algebra.kinds import inner_absences, relative_labels
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, Bound, Bounds, Contradiction, Limit, Reason
 from augury.algebra.terms import Apply, Const, Expr, Moment, mapped_term, show
@@ -222,6 +222,9 @@ class Timing:
             before = inner
         for length in node.windows:
             self._window(name, length, node.span)
+        for gap in (c.window for c in inner_absences(node.where) if n.part_after(c.window) is not None):
+            self._at_most(name, "s", gap, "s", Limit(0))
+            self._at_most(gap, "e", name, "e", Limit(0))
         where = n.conditions(node)
         firm |= relative_labels(where)
         self.add_where(c for c in where if n.condition_labels(c) <= firm)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from augury.algebra.nodes import AnyOf, Compare, Condition
+from augury.algebra.nodes import GAP, AnyOf, Compare, Condition
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Const, show
 from augury.core.bounds import FAR
@@ -96,7 +96,7 @@ class OperatorPlan:
             case s.ChoiceSpec():
                 return [spec.policy.name]
             case s.AbsenceSpec():
-                where = "between its parts" if spec.window == s.GAP else f"in {spec.window}"
+                where = "between its parts" if spec.window.startswith(GAP) else f"in {spec.window}"
                 return [where, *_on(spec.keys, spec.open), *_where(spec.where)]
             case s.CollectSpec():
                 how = "running totals" if isinstance(spec, s.RangedCollectSpec) else "listed members"

@@ -21,6 +21,7 @@ from augury.algebra.nodes import (
     Spans,
     Top,
     Unless,
+    part_after,
 )
 from augury.algebra.terms import show
 from augury.core.clock import show_duration
@@ -48,7 +49,8 @@ def show_condition(condition: Condition) -> str:
             most = "" if condition.most is None else f", most = {show_duration(condition.most)}"
             return f"{condition.label} = {condition.kind}({condition.anchor}, {text}{most})"
         case NoneInside():
-            return f"none inside {condition.window}"
+            part = part_after(condition.window)
+            return f"none inside {condition.window}" if part is None else f"NOT before part {part + 1}"
         case _:
             assert_never(condition)
 
@@ -99,7 +101,8 @@ def run_words(run: Run) -> list[str]:
             else f"to the {run.skip.which.lower()} {run.parts[run.skip.part].label}"
         )
         words.append(f"skip {to}")
-    return words + ([f"at the end {show_all(run.where)}"] if run.where else [])
+    at_end = [c for c in run.where if not (isinstance(c, NoneInside) and part_after(c.window) is not None)]
+    return words + ([f"at the end {show_all(at_end)}"] if at_end else [])
 
 
 def part_words(part: RunPart, linked: bool) -> str:

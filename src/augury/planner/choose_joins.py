@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from augury.algebra.nodes import (
+    GAP,
     Condition,
     Either,
     Every,
@@ -37,7 +38,6 @@ from augury.planner.planning import Planning, in_order, same_columns
 from augury.planner.policies import POLICIES
 from augury.planner.project import Needs, possible_vars
 from augury.planner.specs import (
-    GAP,
     AbsenceSpec,
     AgreeSpec,
     JoinSpec,

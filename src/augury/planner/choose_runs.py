@@ -62,7 +62,7 @@ def _whole(planning: Planning, node: Run, partials: PartialRunSpec, rows: Readin
     """The complete matches of partial ones, without what must be absent, and those that are taken."""
     absences = tuple(c for c in node.where if isinstance(c, NoneInside))
     above = needs.of(absences)
-    labels = run_labels(node) | {c.label for c in node.where if isinstance(c, Relative)}
+    labels = run_labels(node) | {c.label for c in node.where if isinstance(c, Relative)} | {c.window for c in absences}
     out = Output.of(sorted(above.vars & run_variables(node)), sorted(above.labels & labels))
     rows = planning.add(CompleteSpec(inputs=(rows,), out=out, rule=rule, partials=partials), node.where)
     for condition in absences:

@@ -27,7 +27,6 @@ from augury.planner.run_moves import Moves
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-GAP = "#gap"  # the label of what lies between the parts of a join: after the left one ends, before the right one starts
 UNTIL = "#until"  # the label of the time up to which `last n` collects; it has no lower bound
 
 # Rows derived from the same events: there is one; or copies, which differ only in unused variables that facts bind; or

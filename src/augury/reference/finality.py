@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from augury.algebra import nodes as n
-from augury.algebra.kinds import keeps_some_matches
+from augury.algebra.kinds import inner_absences, keeps_some_matches
 from augury.algebra.matching import agree
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import event_lengths
@@ -87,7 +87,8 @@ class Finality:
         """The complete matches that may still be chosen, or no longer."""
         lengths = event_lengths(self.plan, self.longest * (self.clock.tick if self.clock.kind == "logical" else 1))
         types = [scan.predicate for scan in run.among]
-        since = min(self.since.get(type, self.frontier + 1) for type in types)
+        absent = {type for absence in inner_absences(run.where) for type in n.event_types(absence.pattern)}
+        since = min(self.since.get(type, self.frontier + 1) for type in (*types, *absent))
         longest = [lengths.get(type) for type in types]
         runs = RunEvaluator(world, run)
         complete = [m for begun in runs.extended(RunMatch({}, {})) for m in runs.whole(begun)]

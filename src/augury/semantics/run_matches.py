@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from augury.algebra.kinds import positive_atoms
@@ -20,6 +21,7 @@ from augury.algebra.nodes import (
     bound_vars,
     condition_labels,
     condition_vars,
+    gap_before,
     mapped_condition,
 )
 from augury.algebra.ready import binds, is_ready
@@ -204,13 +206,18 @@ class RunEvaluator:
         length = self.world.scalars.clock.length
         if any(match.end - match.start > length(window) for window in self.run.windows):
             return
-        row = Row(match.start, match.end, match.binding, match.labels, match.events)
-        for held, _ in self._held(self.run.where, row, match):
+        for held, _ in self._held(self.run.where, self.row(match), match):
             ended = replace(match, binding=held.binding, labels=held.labels, proofs=match.proofs + held.proofs)
             for caught_up in self._caught_up(ended):
                 with_results = self._all_results(caught_up)
                 if with_results is not None:
                     yield with_results
+
+    def row(self, match: RunMatch) -> Row:
+        """A complete match as a row, with the gaps in which something must be absent."""
+        pairs = enumerate(pairwise(match.completed), start=1)
+        gaps = {gap_before(i): Named(a[-1].end + 1, b[0].start - 1) for i, (a, b) in pairs if a and b}
+        return Row(match.start, match.end, match.binding, {**match.labels, **gaps}, match.events)
 
     def _caught_up(self, match: RunMatch) -> Iterator[RunMatch]:
         """The match once it meets the pending conditions whose variables have values now."""
@@ -315,6 +322,11 @@ class RunEvaluator:
     def _asked(self, condition: Condition, row: Row, match: RunMatch, earlier: Sequence[Row]) -> Iterator[Row]:
         """The ways in which a row meets a condition, for which all that it has has a value."""
         if isinstance(condition, NoneInside):
+            try:
+                row = self._with_results(condition, row, match)
+            except RowError as error:
+                self.world.report(self.world.scalars.rule, str(error), row.binding, row.parts)
+                return
             filled = replace(row, binding={**dict.fromkeys(run_variables(self.run)), **row.binding})
             yield from (row for _ in self.world.select((condition,), filled))
             return

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.nodes import GAP
 from augury.core.arrays import Array, RowData, RowIds
 from augury.core.bounds import FAR
 from augury.engine.operators.base import PartialMatch
 from augury.engine.operators.pairing import Pairing
-from augury.planner.specs import GAP, JoinSpec
+from augury.planner.specs import JoinSpec
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe

@@ -65,7 +65,7 @@ class NearestRun:
 
     def _whole(self, match: RunMatch) -> list[str]:
         """What keeps a complete match from being an answer."""
-        row = Row(match.start, match.end, match.binding, match.labels, match.events)
+        row = self.runs.row(match)
         failed = self.words.windows(self.run.windows, row)
         values = self.runs.results(match)
         for condition in self.run.where:

@@ -122,6 +122,8 @@ class MissWording:
         when = ""
         match condition:
             case n.NoneInside():
+                if n.part_after(condition.window) is not None:
+                    return f"{self.blocked(world.within(condition, row))}, which NOT excludes"
                 window = self.stretch(*row.labels[condition.window][:2])
                 return f"{self.blocked(world.within(condition, row))}, inside {condition.window} {window}"
             case n.Spans():

@@ -35,9 +35,8 @@ def _terms_in(pattern: n.Node) -> Iterator[Expr]:
             yield from (Var(name) for name in run.key)  # PER (S) is a use of S
         for scan in of_kind([node], n.Scan):
             yield from scan.args
-        for condition in n.conditions(node):
-            if not isinstance(condition, n.NoneInside):
-                yield from terms_of(condition)
+        for condition in n.conditions(node):  # the pattern of an absence is among the nodes
+            yield from n.condition_terms(condition)
 
 
 def occurrences(terms: list[Expr]) -> list[Var]:

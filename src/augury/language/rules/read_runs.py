@@ -33,7 +33,7 @@ from augury.core.errors import Note
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import counted_label
 from augury.language.rules.patterns import PatternReader
-from augury.language.rules.run_parts import OWN_RULE, PartDraft, RunLiteral, RunParts
+from augury.language.rules.run_parts import OWN_RULE, GapDraft, PartDraft, RunLiteral, RunParts
 
 
 class RunReader(RunParts):
@@ -53,6 +53,8 @@ class RunReader(RunParts):
         reader = replace(self.reader, in_run=True)
         written = [*((draft, draft.written) for draft in self.drafts), (None, self.literal.conditions)]
         every = [(draft, c) for draft, nodes in written for node in nodes for c in reader.conditions(node)]
+        for gap in self.gaps:
+            gap.where = [c for node in gap.written for c in reader.conditions(node)]
         left = list(others)
         while True:
             taken = [c for c in left if self._takes(c, foreign)]
@@ -60,11 +62,17 @@ class RunReader(RunParts):
             every += [(None, c) for c in taken]
             if not self._bind_own([c for _, c in every]) and not taken:
                 break
+        for draft, condition in every:
+            self._take_to_gap(draft, condition)
+        in_gaps = [c for gap in self.gaps for c in gap.where]
+        every = [(draft, c) for draft, c in every if c not in in_gaps]
         if self.choice.per is None and len(self.drafts) > 1:
             for term in (t for _, c in every for t in n.condition_terms(c)):
                 self.check_implicit_key(term)
         for draft, condition in every:
             self._place(draft, condition)
+        for gap in self.gaps:
+            self._check_gap(gap)
         return [self._resolved_condition(c) for c in left if self._fits(c)]
 
     def _takes(self, condition: n.Condition, foreign: set[str] | None) -> bool:
@@ -82,6 +90,45 @@ class RunReader(RunParts):
             each = "a condition on each iteration, or on a part that may be left out"
             self._error("E236", f"{each}, cannot have variables of other events", condition.span, hint=OWN_RULE)
         return takes
+
+    def _take_to_gap(self, draft: PartDraft | None, condition: n.Condition) -> None:
+        """A condition with a variable of a NOT is asked of what NOT excludes."""
+        gaps = [gap for gap in self.gaps if n.condition_vars(condition) & gap.local]
+        if len(gaps) > 1 or (gaps and draft is not None):
+            message = "a condition has variables of one NOT, and of parts before it"
+            self._error("E242", message, condition.span, hint="a NOT has variables of its own; give each its condition")
+        elif gaps:
+            gaps[0].where.append(condition)
+
+    def _check_gap(self, gap: GapDraft) -> None:
+        """What a condition on NOT asks for is there when NOT is: variables of parts before it, one value in a match each."""
+        resolved = tuple(self._resolved_condition(c) for c in gap.where)
+        before = [d for d in self.drafts[: gap.part] if d.least > 0]
+        sure = {v for d in before for v in d.vars - d.own} | set(self.key) | gap.local
+        sure |= {r.name for r in self.results.values() if r.part < gap.part}
+        labels = {d.label for d in before if not d.repeats}
+        gap.where = ready_order(resolved, sure)
+        for condition in gap.where:
+            for term in n.condition_terms(condition):
+                for prev in (p for p in walk_terms(term) if isinstance(p, Prev)):
+                    self._error(
+                        "E237",
+                        f"`{show(prev)}` stands in a condition on NOT",
+                        prev.span,
+                        hint="`prev` is of iterations",
+                    )
+            sure |= binds(condition, sure)
+            wrong = sorted(n.condition_vars(condition) - sure) + sorted(n.condition_labels(condition) - labels)
+            if wrong and self.ok:
+                message = f"`{wrong[0]}` has no value yet where {gap.span.quoted} stands, or one in each iteration"
+                hint = "a condition on NOT has its variables, and those of parts before it; of iterations an aggregate, `max(X)`"
+                self._error("E242", message, condition.span, hint=hint)
+
+    def _absence(self, gap: GapDraft) -> n.NoneInside:
+        """What must be absent, with the conditions that it decides by itself in its pattern."""
+        alone = tuple(c for c in gap.where if n.condition_vars(c) <= gap.local and not n.condition_labels(c))
+        node = n.Select(gap.node, alone, gap.span) if alone else gap.node
+        return n.NoneInside(n.gap_before(gap.part), node, tuple(c for c in gap.where if c not in alone), gap.span)
 
     def _certain(self) -> set[str]:
         """The variables of parts that no match leaves out."""
@@ -278,7 +325,8 @@ class RunReader(RunParts):
             )
         windows = tuple(self.reader.length(w.length) for w in self.literal.windows)
         which = cast(Literal["ALL", "LONGEST", "SHORTEST"], self.choice.which or "ALL")
-        results, where, skip = tuple(self.results.values()), tuple(self.where), self._skip()
+        where = (*self.where, *map(self._absence, self.gaps))
+        results, skip = tuple(self.results.values()), self._skip()
         run = n.Run(tuple(parts), self.key, (), results, windows, which, skip, where, self.literal.chain.span)
         self._check_choice(run)
         self._check_later(run)

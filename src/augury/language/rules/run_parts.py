@@ -56,6 +56,18 @@ def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
 
 
 @dataclass
+class GapDraft:
+    """`NOT(b(I, X) WHERE c)` as it is read: what must be absent before a part, by its number."""
+
+    node: n.Node
+    part: int
+    written: list[s.Node]
+    span: Span
+    local: set[str] = field(default_factory=set)
+    where: list[n.Condition] = field(default_factory=list)
+
+
+@dataclass
 class PartDraft:
     """A part as it is read."""
 
@@ -87,13 +99,16 @@ class RunParts:
         self.patterns, self.reader, self.literal = patterns, patterns.reader, literal
         self.choice = choice or s.Choice()
         self.findings: Findings = patterns.findings
+        self.ok = True
         self.key: tuple[str, ...] = ()
         self.drafts: list[PartDraft] = []
+        self.gaps: list[GapDraft] = []
         self.links: list[n.Link] = []
         self.ok = self._read_parts()
         if self.ok:
             self._find_key()
             self._find_own()
+            self._find_local()
 
     def _error(self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None) -> None:
         self.findings.add(code, message, span, *notes, hint=hint)
@@ -106,10 +121,56 @@ class RunParts:
                 message = f"{operator.op} takes no policy inside a run"
                 hint = "what follows is said by NEXT, THEN and SEQ, LONGEST and SHORTEST"
                 self.findings.add("E229", message, operator.policy.span, hint=hint)
-        self.links = [cast(n.Link, operator.op) for operator in operators]
-        read = [self._read_part(operand) for operand in s.run_operands(self.literal.chain)]
-        self.drafts = [draft for draft in read if draft is not None]
-        return len(self.drafts) == len(read)
+        operands, links = s.run_operands(self.literal.chain), [cast(n.Link, operator.op) for operator in operators]
+        sound = True
+        for number, operand in enumerate(operands):
+            if s.is_absent(operand):
+                sound = self._read_gap(operands, links, number) and sound
+                continue
+            draft = self._read_part(operand)
+            sound = draft is not None and sound
+            self.links += links[number - 1 : number] if self.drafts else []
+            self.drafts += [draft] if draft is not None else []
+        fits = [self._fits_between(gap) for gap in self.gaps]
+        return sound and all(fits)
+
+    def _read_gap(self, operands: list[s.Node], links: list[n.Link], number: int) -> bool:
+        """What must be absent between two parts."""
+        operand = operands[number]
+        assert isinstance(operand, s.Not)
+        operators = set(links[number - 1 : number + 1])
+        hint = "write `a THEN NOT(b) THEN c`, or with SEQ on both sides"
+        if number in (0, len(operands) - 1):
+            self._error("E242", f"{operand.span.quoted} does not stand between two parts", operand.span, hint=hint)
+            return False
+        if len(operators) > 1 or "NEXT" in operators:
+            shown = " and ".join(sorted(operators))
+            self._error(
+                "E242", f"NOT stands between THEN and THEN, or SEQ and SEQ, and not {shown}", operand.span, hint=hint
+            )
+            return False
+        node, written = operand.negated, list[s.Node]()
+        while isinstance(node, s.Where):
+            written.append(node.condition)
+            node = node.pattern
+        if isinstance(node, s.Quantified | s.Labelled):
+            what = "quantifier" if isinstance(node, s.Quantified) else "label"
+            self._error("E242", f"what NOT excludes has no {what}", node.span, hint="write `NOT(b(I, X))`")
+            return False
+        pattern = self._atoms(node)
+        if pattern is None:
+            return False
+        self.gaps.append(GapDraft(pattern, len(self.drafts), written, operand.span))
+        return True
+
+    def _fits_between(self, gap: GapDraft) -> bool:
+        """Whether the parts beside NOT are always there."""
+        for draft in self.drafts[gap.part - 1 : gap.part + 1]:
+            if draft.least == 0:
+                message = f"{draft.span.quoted} may be left out, so NOT does not say between which events"
+                hint = "put NOT between parts that are always there"
+                self._error("E242", message, gap.span, Note("this part", draft.span), hint=hint)
+        return self.ok
 
     def _read_part(self, operand: s.Node) -> PartDraft | None:
         node, least, most, by = operand, 1, cast("int | None", 1), cast("n.Link | None", None)
@@ -204,6 +265,19 @@ class RunParts:
             if draft.repeats:
                 draft.own = draft.vars - seen
             seen |= draft.vars
+
+    def _find_local(self) -> None:
+        """The variables of each NOT that no part has; the others are of parts before it, or of the key."""
+        for gap in self.gaps:
+            for draft in self.drafts:
+                self._no_arguments(draft, n.scans(gap.node), "NOT")
+            before = [draft for draft in self.drafts[: gap.part] if draft.least > 0]
+            sure = set(self.key).union(*(draft.vars for draft in before))
+            gap.local = n.bound_vars(gap.node).difference(*(draft.vars for draft in self.drafts))
+            for name in sorted(n.bound_vars(gap.node) - gap.local - sure):
+                message = f"`{name}` has a value only after {gap.span.quoted}, or may have none"
+                hint = "a NOT has variables of its own, and those that parts before it always bind"
+                self._error("E242", message, gap.span, hint=hint)
 
     def _no_arguments(self, draft: PartDraft, scans: Iterable[n.Scan], where: str) -> None:
         """The own variables of a part are no arguments elsewhere."""

@@ -242,11 +242,16 @@ class Printer:
 
     def _run(self, node: s.Binary) -> str:
         """A chain of NEXT, THEN and SEQ: it needs no parentheses, mixed or not."""
-        texts = [self.node(s.run_operands(node)[0], _COMPARISON)]
+        texts = [self._operand(s.run_operands(node)[0])]
         for part in s.run_operators(node):
             policy = f"[{self.policy(part.policy)}]" if part.policy else ""
-            texts.append(f"{part.op}{policy} {self.node(part.right, _COMPARISON)}")
+            texts.append(f"{part.op}{policy} {self._operand(part.right)}")
         return " ".join(texts)
+
+    def _operand(self, node: s.Node) -> str:
+        if isinstance(node, s.Not) and node.between is None:
+            return f"NOT({self.node(node.negated)})"
+        return self.node(node, _COMPARISON)
 
     def _binary(self, node: s.Binary) -> str:
         if s.is_run(node):

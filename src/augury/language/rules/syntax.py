@@ -526,12 +526,17 @@ def has_label(operand: Node) -> bool:
     return isinstance(operand, Labelled)
 
 
+def is_absent(operand: Node) -> bool:
+    """Whether an operand of a chain says what must be absent: `NOT(b(I))`, with or without a quantifier by mistake."""
+    return isinstance(operand, Not) and operand.between is None
+
+
 def is_run(node: Node) -> bool:
-    """Whether a pattern is a run: a chain of NEXT, THEN and SEQ that has a NEXT, a THEN, a quantifier or a label."""
+    """Whether a pattern is a run: a chain of NEXT, THEN and SEQ that has a NEXT, a THEN, a NOT, a quantifier or a label."""
     operands = run_operands(node)
     if any(isinstance(operand, Quantified) for operand in operands):
         return True
-    if len(operands) > 1 and any(map(has_label, operands)):
+    if len(operands) > 1 and any(has_label(operand) or is_absent(operand) for operand in operands):
         return True
     while isinstance(node, Binary) and node.op in RUN_OPS:
         if node.op != "SEQ":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult, SkipTo
+from augury.algebra.nodes import PAST_END, NoneInside, Run, RunResult, SkipTo, gap_before, part_after
 from augury.algebra.run_terms import in_turn, outer_variables, run_variables
 from augury.core.arrays import Array, RowIds
 from augury.engine.operators.base import Part
@@ -52,6 +52,8 @@ class Whole:
         self.deferred = [(part, conditions) for part, conditions in waiting if conditions]
         # A result may be computed of those of earlier parts.
         self.results = sorted(run.results, key=lambda result: result.part)
+        absences = [part_after(c.window) for c in run.where if isinstance(c, NoneInside)]
+        self.gaps = sorted({part for part in absences if part is not None})
         self.with_outer = [r for r in self.results if outer_variables(r, run)]
 
     def frame(self, at: dict[int, Array], matches: Array, rows: RowIds) -> Frame:
@@ -81,11 +83,22 @@ class Whole:
             closed = without_open(seen, outer_variables(result, self.run))
             seen, kept = _computed(result, closed, kept, compute)
         seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
+        for part in self.gaps:
+            seen.labels[gap_before(part)] = self._gap(part, at, matches, kept)
         seen.left, seen.right = kept, np.full(len(kept), -1, np.int64)
         for v in self.unbound:
             column = seen.vars.get(v)
             seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
         return seen
+
+    def _gap(self, part: int, at: dict[int, Array], matches: Array, kept: Array) -> tuple[Array, Array]:
+        """From when to when something lies between the first iteration of a part and the event before it."""
+        times, first = self.moments.out.table.data, at[part][kept]
+        if self.run.parts[part].most != 1:
+            assert isinstance(self.edges, Partials)
+            members = self.edges.members(matches[kept], part)
+            first = members.moments[members.groups.starts]
+        return times[END, at[part - 1][kept]] + 1, times[START, first] - 1
 
     def _result(self, result: RunResult, at: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
         """An aggregate over a whole repetition; of its last iteration, where that is all it needs."""
@@ -368,7 +381,8 @@ class Longest(Chooser):
         """
         partials = self.partials
         moments, ends = partials.moments.out.table, self.inputs[0].table.data[END]
-        least, rows_from = since[id(moments)], since[id(self.inputs[0].table)]
+        rows_from = since[id(self.inputs[0].table)]
+        least = min(since[id(moments)], rows_from)  # what must be absent may come, or go, when the moments are certain
         going = partials.ongoing.of(least, begins, None if whole else self._matter()).open
         firsts = unique(partials.out.table.data[k.FIRST, : partials.out.table.n][going]).tolist()
 
