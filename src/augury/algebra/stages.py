@@ -317,6 +317,9 @@ def _reason(rule: n.Rule, how: How) -> tuple[str, str]:
         why = f"the windows of rule `{rule.label}` are there with or without events"
         return why, "collect in the windows first, without `or none`: those in which nothing happened are left out"
     if any(isinstance(node, n.Run) and not node.key for node in rule.nodes):
+        query, _, part = rule.label.partition("·")
+        if part:  # a rule that stands for a query
+            return f"the sequence of query `{query}` has no key", "add `PARTITION BY ?v`, where all its graphs have ?v"
         return f"the run of rule `{rule.label}` has no key", "end the rule with `PER (V)`, where all its events have V"
     if any(map(chooses_instants, rule.nodes)):
         return f"a policy of rule `{rule.label}` chooses among pairs with a time point", "choose `per (V)`"
