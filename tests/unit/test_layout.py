@@ -24,7 +24,19 @@ BOXES = {
     "planner": ("queries", "planner"),
     "engine": ("sources", "sinks", "knowledge", "compiled", "settings", "engine"),
     "executors": ("semantics", "reference", "spark"),
-    "faces": ("explain", "pictures", "program", "run", "testing", "terminal", "job", "examples", "tools", "cli"),
+    "faces": (
+        "explain",
+        "pictures",
+        "program",
+        "run",
+        "testing",
+        "terminal",
+        "job",
+        "examples",
+        "lint",
+        "tools",
+        "cli",
+    ),
 }
 # What few may import. Text is read in one place; executors are compared with the reference, so none of them rests on it.
 IMPORTED_BY = {
