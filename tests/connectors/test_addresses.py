@@ -23,7 +23,7 @@ def test_an_address_has_type_scheme_host_path_and_options() -> None:
     address = Address.parse("wind=s3://one:9092,two:9092/readings?group=g&most=5&wait=2min&from-start=true")
     assert (address.type, address.scheme, address.host, address.path) == (
         "wind",
-        "kafka",
+        "s3",
         "one:9092,two:9092",
         "/readings",
     )
