@@ -60,7 +60,7 @@ CODES: dict[str, str] = {
     "E256": "an aggregate of a query is out of place, or what it ranges over is not clear",
     "E257": "queries construct what they read",
     "E258": "a clause of a query is missing, occurs twice, or is not there in SPAseQ",
-    "E260": "the condition of an `if` is about more than values",
+    "E260": "the condition of an `if` or of an aggregate is about more than values",
     "E261": "arguments by name do not fit the declaration",
     "E262": "a regular expression is not written as one",
     "E263": "SINCE is given something that is no time",
