@@ -8,8 +8,8 @@ from __future__ import annotations
 from augury.compiled import Compiled
 from augury.core.errors import Diagnostic, Findings
 from augury.lint.fixes import with_fix
-from augury.lint.join_shapes import lint_join_shapes
 from augury.lint.hidden_names import lint_names
+from augury.lint.join_shapes import lint_join_shapes
 from augury.lint.repeated_rules import lint_repeated_rules
 from augury.lint.rule_windows import lint_windows
 from augury.lint.spellings import lint_spellings
