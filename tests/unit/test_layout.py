@@ -22,7 +22,7 @@ BOXES = {
     "language": ("algebra", "entailment", "language", "notation"),
     "storage": ("storage", "graphs"),
     "planner": ("queries", "planner"),
-    "engine": ("sources", "sinks", "knowledge", "compiled", "settings", "engine"),
+    "engine": ("sources", "sinks", "connectors", "knowledge", "compiled", "settings", "engine"),
     "executors": ("semantics", "reference", "spark"),
     "faces": (
         "explain",
@@ -33,6 +33,7 @@ BOXES = {
         "terminal",
         "job",
         "examples",
+        "lint",
         "tools",
         "console",
         "cli",
