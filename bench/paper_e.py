@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import augury
-from augury.algebra.sphere import distances_km
+from augury.algebra.sphere import distance_km
 from augury.examples import load
 from augury.examples.blizzard import stations
 from bench.measure import Settings, clocked
@@ -142,9 +142,8 @@ def table_3(settings: Settings) -> Iterator[Row]:
 def table_4(settings: Settings) -> Iterator[Row]:
     """Places within 40 km of KSFO: those that the rules join, and those that are so near by formula."""
     data = blizzard(settings)
-    latitude, longitude = stations()["KSFO"]
-    away = distances_km(*(data.places[name].to_numpy() for name in ("latitude", "longitude")), latitude, longitude)
-    near = int((away < 40).sum())
+    latitudes, longitudes = (data.places[name].to_pylist() for name in ("latitude", "longitude"))
+    near = sum(distance_km(*there, *stations()["KSFO"]) < 40 for there in zip(latitudes, longitudes, strict=True))
     rule = """near_to(Place) <- asked(Station)
         WHERE (position(Station, A, B), place(Place, _, C, D), distance_km(C, D, A, B) < 40)."""
     found = len(data.session("near_to", rule).push([{"type": "asked", "args": ["KSFO"], "time": "2008-01-01"}]))
@@ -173,7 +172,7 @@ def figure_6(settings: Settings) -> Iterator[Row]:
             cpu, answers, held = cpu + seconds, answers + found, max(held, session.stats()["bytes"])
         rate = (len(data.readings) - step) / max(cpu, 1e-9) / 1000
         row = partial(Row, "E6", title, events=len(data.readings))
-        counts = {"answers": answers, "expected": expected.get(output, answers), "warm": warm}
+        counts: dict[str, Any] = {"answers": answers, "expected": expected.get(output, answers), "warm": warm}
         yield row("augury", rate, THROUGHPUT, **counts)
         yield row(PAPER, FIGURE_6[title] / 1000, THROUGHPUT)
         states.append(Row("E6b", title, "augury", held / 1e6, "MB", len(data.readings), note="at most, after a prune"))
