@@ -3,7 +3,7 @@ PY := .venv/bin/python
 # Tests start many processes: where Python may not keep what it compiles, each of them compiles everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test test-long setup check fuzz bench mutants faults docs lock fmt clean
+.PHONY: help run test test-long setup check fuzz bench mutants faults docs console lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -44,6 +44,9 @@ fmt: setup ## format the code
 docs: setup ## build the documentation as a site, in build/site
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.docs
 	@$(PY) scripts/site
+
+console: ## build the page of the console, which is checked in (needs npm)
+	@cd console/web && npm ci --silent --ignore-scripts && node build.mjs
 
 lock: setup ## lock the dependencies anew
 	@$(PY) -m pip install --quiet uv && $(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements.build -o requirements.lock

@@ -19,8 +19,11 @@ from bench import (
     graph_events,
     knowledge,
     nexmark,
+    paper_b,
+    paper_e,
     paper_r,
     paper_v,
+    papers,
     payments,
     shapes,
     spaseq,
@@ -33,8 +36,10 @@ Experiment: TypeAlias = Callable[[Settings], Iterator[Row]]
 
 GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "P": compare.EXPERIMENTS,
+    "E": paper_e.EXPERIMENTS,
     "R": paper_r.EXPERIMENTS,
     "V": paper_v.EXPERIMENTS,
+    "B": paper_b.EXPERIMENTS,
     "knowledge": knowledge.EXPERIMENTS,
     "clock": payments.EXPERIMENTS,
     "graphs": graph_events.EXPERIMENTS,
@@ -66,11 +71,13 @@ TITLES = {
     "chains": "V figure 3a: complex events with a chain of companies behind each",
     "reach": "Which nodes of a graph reach which",
     "rdfs": "A million triples with what RDFS entails",
-    "background": "S figure 17: a detection, by how much is known beside what it needs",
+    "background": "A detection, by how much is known beside what it needs",
     "enrich": "Events joined with a table of a million rows",
     "near": "Stations within 50 km of events",
     "state": "State that events make and end, one change after the other",
     "windows": "Windows by the clock, rankings, doubles: payments of 10,000 shops over a month",
+    **paper_e.TITLES,
+    **paper_b.TITLES,
     **graph_events.TITLES,
     **spaseq.TITLES,
     **fraud.TITLES,
@@ -89,6 +96,7 @@ TITLES = {
 def chosen(names: Sequence[str]) -> list[str]:
     """The benchmarks that are meant: a name, or a group; all but the long ones where nothing is named."""
     known = {name.lower(): [name] for name in ALL} | {name.lower(): list(group) for name, group in GROUPS.items()}
+    names = papers.expanded(names)
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
         raise KeyError(unknown[0])
@@ -121,6 +129,14 @@ def watched(name: str, settings: Settings) -> list[Row]:
         return list(ALL[name](settings))
 
 
+def show(console: Console, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
+    """A table, and what the paper says of its own figure."""
+    figure = rows[0].figure
+    console.print(table(titles[figure], rows))
+    if figure in papers.SAYS:
+        console.print(f"The paper: {papers.SAYS[figure]}.\n", highlight=False, markup=False)
+
+
 def report(
     experiments: Mapping[str, Callable[[], Sequence[Row]]],
     titles: Mapping[str, str],
@@ -139,13 +155,14 @@ def report(
             say(f"FAILED: {name}: {type(error).__name__}: {error}")
             failed = True
             continue
-        if shown and mine and mine[0].figure != shown[0].figure:
-            console.print(table(titles[shown[0].figure], shown))
-            shown = []
         rows += mine
-        shown += mine
+        for row in mine:
+            if shown and row.figure != shown[0].figure:
+                show(console, titles, shown)
+                shown = []
+            shown.append(row)
     if shown:
-        console.print(table(titles[shown[0].figure], shown))
+        show(console, titles, shown)
     if json_path:
         Path(json_path).write_text(as_json(rows), encoding="utf-8")
     if charts_dir:

@@ -27,6 +27,7 @@ def figures(value: float) -> str:
 
 WIDTH = 80
 _OWN = "augury"
+_COUNTS = ("events", "areas", "places")
 _RATES = ("/", "M/s")  # units of which more is better
 
 
@@ -58,10 +59,10 @@ def table(title: str, rows: Sequence[Row]) -> Table:
 
 
 def _baselines(rows: Sequence[Row]) -> dict[str, float]:
-    """For each case the best figure of what stands beside Augury."""
+    """For each case the best figure of what stands beside Augury; counts have none."""
     found: dict[str, float] = {}
     for row in rows:
-        if not row.series.startswith(_OWN):
+        if not row.series.startswith(_OWN) and row.unit not in _COUNTS:
             better = max if _more_is_better(row.unit) else min
             found[row.case] = better(found.get(row.case, row.value), row.value)
     return found

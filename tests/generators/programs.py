@@ -564,11 +564,18 @@ class Writer(Choices):
                 simple = f"{self.pick(AGGREGATES)}({x})"
                 args.append(self.pick([simple, simple, simple, "count()", f"count(distinct {x})", f"sum(distinct {x})",
                                        f"max({x}) - min({x})", f"sum({x} * 2)", f"nth({x}, 2)", f"mode({x})",
-                                       f"arg_max({x}, {self.pick(numbers)})", "count()"]))  # fmt: skip
+                                       f"arg_max({x}, {self.pick(numbers)})", "count()", self._filtered(x, numbers)]))  # fmt: skip
             else:
                 text = self.pick([v for v in collected.sure if kind_of(v) == "s"] or ["'k'"])
                 args.append(f"concat({self.pick(['first', 'last', 'min'])}({text}), count())")
         return f"{type}({', '.join(args)})"
+
+    def _filtered(self, x: str, numbers: Sequence[str]) -> str:
+        """An aggregate over what meets a condition."""
+        value = self.pick(
+            [f"{self.pick(AGGREGATES)}({x}", "count(", f"nth({x}, 2", f"arg_min({x}, {self.pick(numbers)}"]
+        )
+        return f"{value} where {self.pick(numbers)} {self.pick(['>', '<=', '!='])} {self.pick([1, 2, x])})"
 
     # Static knowledge
 

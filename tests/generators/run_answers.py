@@ -207,7 +207,7 @@ class Search:
                 return self.spec.parts[part].repeats or bool(state.of(part))
             case Total():
                 running = index is not None and state.taken[index].part == term.part
-                outer = self._outer(term.args, term.part)
+                outer = self._outer(term.terms, term.part)
                 return (running or state.part > term.part) and all(self.known(Name(v), state, None) for v in outer)
             case Name():
                 if index is not None and term.name in state.taken[index].own:
@@ -223,7 +223,7 @@ class Search:
         while left:
             term = left.pop()
             if isinstance(term, Total):
-                found |= self._outer(term.args, term.part)
+                found |= self._outer(term.terms, term.part)
             elif isinstance(term, Name) and term.name not in own:
                 found.add(term.name)
             elif isinstance(term, Name) and term.name not in seen:
@@ -274,6 +274,8 @@ class Search:
                 return None if term.default is None else self.value(term.default, state, index)
             case Total():
                 over = [i for i in state.of(term.part) if i <= (len(state.taken) if index is None else index)]
+                if (where := term.where) is not None:
+                    over = [i for i in over if compared(where.op, *(self.value(t, state, i) for t in where.terms))]
                 rows = [tuple(self.value(a, state, i) for a in term.args) for i in over]
                 return aggregated(term, rows)
 

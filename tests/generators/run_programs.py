@@ -199,7 +199,19 @@ class _RunWriter(Choices):
                 found.append(Total(self.pick(["sum", "min", "count", "last", "first"]), (inner,), n))
                 if self.chance(30):
                     found.append(Total(self.pick(["arg_max", "arg_min"]), (Name(v), inner), n))
-        return found
+        return [self._filtered(t, n, until) if isinstance(t, Total) and self.chance(20) else t for t in found]
+
+    def _filtered(self, total: Total, n: int, until: Slot) -> Total:
+        """An aggregate over the iterations of a part for which a condition holds."""
+        terms: list[Term] = [
+            *map(Name, self.own[n]),
+            *([Time(self.parts[n].label, "end")] if self.parts[n].label else []),
+        ]
+        if not terms:
+            return total
+        term = self.pick(terms)
+        other = self._other(term, [*terms, *(Name(u) for u, slot in self.known.items() if slot <= until)])
+        return replace(total, where=Compare(self.pick(["<", ">=", "!=", "="]), term, other))
 
     def _own_terms(self, n: int) -> list[Term]:
         """What an iteration of a repeated part has of its own."""

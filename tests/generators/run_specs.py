@@ -64,10 +64,16 @@ class Total:
     args: tuple[Term, ...]
     part: int
     label: str = ""
+    where: Compare | None = None  # which iterations count
 
     @property
     def text(self) -> str:
-        return f"{self.function}({', '.join(a.text for a in self.args) or self.label})"
+        where = "" if self.where is None else f" where {self.where.text}"
+        return f"{self.function}({', '.join(a.text for a in self.args) or self.label}{where})"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (*self.args, *(() if self.where is None else self.where.terms))
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def walk(term: Term) -> Iterator[Term]:
             if term.default is not None:
                 yield from walk(term.default)
         case Total():
-            for arg in term.args:
+            for arg in term.terms:
                 yield from walk(arg)
 
 

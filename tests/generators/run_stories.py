@@ -207,6 +207,8 @@ class RunWriter(Choices):
             f"count(distinct {x})",
             f"list({x})",
             f"avg({x})",
+            f"{self.pick(['sum', 'last', 'first', 'list', 'max'])}({x} where {x} {self.pick(['>', '!='])} {self.pick([0, 1, 2])})",
+            f"{self.pick(['count(where', f'nth({x}, 2 where'])} {self.pick([f'end(l{i}) > 5', f'{x} >= 1'])})",
         ]
         if others and self.chance(2 * self.later):
             y = self.pick(others)

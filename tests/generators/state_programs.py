@@ -168,6 +168,11 @@ class StateWriter(Writer):
             mine = [f"count({p})", f"last(end({p}))"]
             mine += [f"{f}({n})" for f in ("sum", "min", "max", "first", "last", "avg")] if own else []
             mine += [f"count(distinct {n})", f"nth({n}, 2)", f"arg_max({n}, end({p}))"] if own else []
+            filtered = self.pick(["sum", "last", "first", "max", "median", "count"]) if own else "count"
+            mine.append(
+                f"{filtered}({self.pick([n, p]) if filtered == 'count' and own else n if own else p} where end({p}) > 4)"
+            )
+            mine += [f"count(where {n} != 2)", f"nth({n}, 2 where {n} > 1)"] if own else []
             totals += mine
             each.append(self.pick(mine))
         if self.chance(25):

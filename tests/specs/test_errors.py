@@ -105,7 +105,9 @@ def test_there_are_a_hundred() -> None:
     assert len(CASES) >= 100
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize(
+    "code", [code for code in CODES if not code.startswith("L")]
+)  # those are lints, see test_check_tool.py
 def test_every_code_has_a_case(code: str) -> None:
     assert any(f"[{code}]" in case["message"] for _, case in CASES) or any(code == c for c, _, _ in INCLUDES.values())
 

@@ -37,7 +37,9 @@ from bench import (
     knowledge,
     main,
     paper_v,
+    papers,
     reachability,
+    spaseq,
     triples,
 )
 from bench.baselines import LOOPS, duckdb_query
@@ -219,9 +221,26 @@ def test_graph_events_are_counted_right(name: str, monkeypatch: pytest.MonkeyPat
     pytest.importorskip("rdflib")
     monkeypatch.setattr(graph_events, "count_work", lambda rows: None)
     monkeypatch.setattr(graph_events, "KNOWN", (1_000, 2_000))
+    monkeypatch.setattr(spaseq, "MINUTES", (1, 100))
     rows = list(main.ALL[name](Settings(events=SMALL, repeat=1)))
     assert rows and all(row.right for row in rows)
     assert any(row.expected for row in rows)
+
+
+@pytest.mark.parametrize("name", ["E2", "E4", "E6", *main.GROUPS["B"]])
+def test_tables_of_the_papers_count_right(name: str) -> None:
+    rows = list(main.ALL[name](Settings(events=5_000, repeat=1, open=opened)))
+    assert rows and all(row.right for row in rows if row.answers is not None)
+    assert any(row.expected for row in rows)
+    assert {row.figure for row in rows} <= set(main.TITLES)
+
+
+def test_a_paper_is_all_of_its_experiments() -> None:
+    assert main.chosen(["paper", "E"]) == ["E2", "E3", "E4", "E6"]
+    assert set(main.chosen(["paper"])) == {name for names in papers.PAPERS.values() for name in names}
+    assert set(papers.SAYS) <= set(main.TITLES)
+    with pytest.raises(KeyError, match="paper X"):
+        main.chosen(["paper", "X"])
 
 
 @pytest.mark.parametrize("name", main.GROUPS["nexmark"])

@@ -22,9 +22,22 @@ BOXES = {
     "language": ("algebra", "entailment", "language", "notation"),
     "storage": ("storage", "graphs"),
     "planner": ("queries", "planner"),
-    "engine": ("sources", "sinks", "knowledge", "compiled", "settings", "engine"),
+    "engine": ("sources", "sinks", "connectors", "knowledge", "compiled", "settings", "engine"),
     "executors": ("semantics", "reference", "spark"),
-    "faces": ("explain", "pictures", "program", "run", "testing", "terminal", "job", "examples", "tools", "cli"),
+    "faces": (
+        "explain",
+        "pictures",
+        "program",
+        "run",
+        "testing",
+        "terminal",
+        "job",
+        "examples",
+        "lint",
+        "tools",
+        "console",
+        "cli",
+    ),
 }
 # What few may import. Text is read in one place; executors are compared with the reference, so none of them rests on it.
 IMPORTED_BY = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 import augury
-from augury.algebra.nodes import Join, Label, Node, Scan, Select
+from augury.algebra.nodes import Join, Label, Node, Scan, Select, walk
 from augury.algebra.place import placed
 from augury.core.clock import Clock
 from augury.core.model import Event
 from augury.planner import optimise
 from augury.planner.implied_bounds import implied_bounds
 from augury.planner.join_order import join_order
+from augury.planner.left_deep import left_deep
 from augury.reference import evaluate
 from tests.generators.programs import WRITERS, clock_of, example, flat
 
@@ -53,6 +54,29 @@ def order(node: Node) -> list[str]:
 )
 def test_parts_with_something_in_common_are_joined_first(rule: str, expected: list[str]) -> None:
     assert order(join_order(augury.compile(rule).plan).rules[0].body) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [
+        ("m(X) <- a(X) SEQ (b(X) SEQ c(X)).", False),
+        ("m(X) <- (a(X) SEQ (b(X) SEQ (c(X) SEQ d(X)))).10s.", False),
+        ("m(X) <- a(X) SEQ (b(X, Y) SEQ c(X, Y)).", True),  # the inner pair agrees on more
+        ("m(X) <- a(X) SEQ (b(X) SEQ c(X)).10s.", True),
+        ("m(X) <- a(X) SEQ[recent] (b(X) SEQ c(X)).", True),
+    ],
+)
+def test_sequences_are_joined_from_the_left(rule: str, written: bool) -> None:
+    body = left_deep(augury.compile(rule).plan).rules[0].body
+    joins = [node for node in walk(body) if isinstance(node, Join)]
+    assert any(isinstance(below, Join) for join in joins for below in walk(join.right)) == written
+
+
+def test_nothing_is_joined_behind_an_empty_left_input() -> None:
+    session = augury.compile("m(X) <- (a(X) SEQ (b(X) SEQ c(X))).1h.").session(clock="logical")
+    session.push([Event(type, (1,), t) for t in range(200) for type in ("b", "c")])
+    assert all(o["rows_out"] == 0 for o in session.stats()["operators"] if o["operator"] == "join")
+    assert len(session.push([Event("a", (1,), -1)])) == 199  # one for each end
 
 
 ITERATION = "output e. iteration(1) <- a. iteration(K + 1) <- a SEQ iteration(K). e <- iteration(3)."

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from augury.algebra.scalar import Function, RowError, column_of, from_python
-from augury.algebra.terms import PAIR, Aggregate, Apply, Build, Const, Expr, is_pair, walk
+from augury.algebra.terms import FILTERED, PAIR, Aggregate, Apply, Build, Const, Expr, is_pair, walk
 from augury.core.clock import Duration
 from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
 
@@ -65,6 +65,7 @@ class AggregateFunction:
     form: StateForm | None = None
     order_free: bool = False  # whether the order of the values decides nothing
     keeps_null: bool = False
+    filters: bool = False  # whether members whose second argument is null do not count at all
 
 
 def _numbers(values: list[Value]) -> list[Fraction]:
@@ -200,6 +201,62 @@ def _mean(n: Any, total: Any) -> Any:
 
 def _spread(n: Any, total: Any, squares: Any) -> Any:
     return (n * squares - total * total) / (n * (n - 1))
+
+
+@dataclass(frozen=True)
+class OfFiltered:
+    """An aggregate of pairs: of the values beside those that are not null."""
+
+    function: AggregateFunction
+
+    def __call__(self, pairs: list[Value]) -> Value:
+        kept = [pair for pair in pairs if opened(pair)[1] is not None]
+        if not kept:
+            return None
+        values = kept if self.function.more else [opened(pair)[0] for pair in kept]
+        result: Value = self.function.call(column_of(values) if self.function.vectorised else values)
+        return result
+
+
+def filtered_forms(aggregates: Mapping[str, AggregateFunction]) -> dict[str, AggregateFunction]:
+    """Of each aggregate that nulls change the form for `agg(V where c)`; the others skip what does not count."""
+    return {
+        f"{name}{FILTERED}": replace(
+            row,
+            name=f"{name}{FILTERED}",
+            call=OfFiltered(row),
+            more=row.more or "int",
+            form=_LEAST if name == "first" else None,
+            keeps_null=False,
+            vectorised=False,
+            filters=True,
+        )
+        for name, row in aggregates.items()
+        if row.registered or row.keeps_null or row.name == "nth"
+    }
+
+
+def where(part: Aggregate, condition: Expr, aggregates: Mapping[str, AggregateFunction]) -> Aggregate:
+    """`agg(V where c)`: the aggregate over the members for which a condition holds.
+
+    sum(V where V > 3)    →  sum(if(V > 3, V, null)), and likewise where nulls are passed over
+    arg_max(V, E where c) →  arg_max(V, if(c, E, null))
+    list(V where c)       →  an aggregate of pairs, (V, if(c, 1, null))
+    """
+
+    def only(value: Expr) -> Expr:
+        return Apply("if", (condition, value, Const(None)), value.span)
+
+    name, filtered, span = part.function, f"{part.function}{FILTERED}", part.span
+    if not part.args:
+        return replace(part, args=(only(Const(True, span)),))
+    value, by = arguments(part)
+    if filtered in aggregates:
+        mark = by if aggregates[name].more else Const(1, span)
+        return replace(part, function=filtered, args=(pair(value, only(mark)),))
+    if aggregates[name].more is None:
+        return replace(part, args=(only(value),))
+    return replace(part, args=(pair(only(value), only(by)),))
 
 
 _LEAST, _GREATEST = StateForm(picks=("least",)), StateForm(picks=("greatest",))

@@ -152,6 +152,8 @@ def labels(*exprs: Expr) -> set[str]:
 
 PAIR = "#pair"  # the two arguments of an aggregate as one
 
+FILTERED = " where"  # ends the names of aggregates over pairs that filter; no program can write such a name
+
 
 def is_pair(expr: Expr) -> bool:
     return isinstance(expr, Build) and expr.functor == PAIR
@@ -167,6 +169,14 @@ def is_pure(*exprs: Expr) -> bool:
     return all(part.pure for expr in exprs for part in walk(expr) if isinstance(part, Apply))
 
 
+def _show_filtered(name: str, value: Expr, by: Expr) -> str:
+    """`list(V where c)`, which is an aggregate of pairs `(V, if(c, 1, null))`, and `nth(V, 2 where c)`."""
+    assert isinstance(by, Apply)
+    condition, mark, _ = by.args
+    second = f", {show(mark)}" if name == "nth" else ""
+    return f"{name}({show(value)}{second} where {show(condition)})"
+
+
 def show(expr: Expr, outer: int = 0) -> str:
     """An expression as the rule language writes it, with no more parentheses than needed."""
     match expr:
@@ -180,6 +190,8 @@ def show(expr: Expr, outer: int = 0) -> str:
             return f"{expr.which}({expr.label})"
         case Aggregate():
             args = expr.args[0].args if expr.args and is_pair(expr.args[0]) else expr.args  # type: ignore[union-attr]
+            if expr.function.endswith(FILTERED):
+                return _show_filtered(expr.function.removesuffix(FILTERED), *args)
             inner = ", ".join(show(a) for a in args)
             return f"{expr.function}({'distinct ' if expr.distinct else ''}{inner})"
         case Prev():

@@ -14,6 +14,7 @@ import click
 from augury.cli.bench import bench
 from augury.cli.case import case
 from augury.cli.check import check
+from augury.cli.console import console
 from augury.cli.demo import demo
 from augury.cli.diff import diff
 from augury.cli.explain import explain
@@ -34,7 +35,7 @@ def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
 
 
-for command in (check, fmt, explain, run, stream, why, why_not, test, profile, diff, case, bench, demo, new):
+for command in (check, fmt, explain, run, stream, why, why_not, console, test, profile, diff, case, bench, demo, new):
     cli.add_command(command)
 
 

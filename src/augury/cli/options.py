@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias, TypeVar, get_type_hints
 
 import click
 
-from augury.compiled import source_of
+from augury.compiled import Compiled, source_of
 from augury.core.clock import Kind
 from augury.core.errors import DataError, RunError, Source, counted
 from augury.core.time_units import TIME_UNITS, TimeUnit
@@ -297,6 +297,14 @@ def compiled(
     return Program.of(
         program_sources(paths), functions=load_functions(functions), facts=names, policy=policy, include_from=folders
     )
+
+
+def compile_sources(facts: Iterable[str], functions: Iterable[str]) -> Callable[[Sequence[Source]], Compiled]:
+    """Compiles texts as the options of a command say, again and again."""
+    names = [name for name, _ in fact_sources(facts)]
+    folders = click.get_current_context().meta.get(INCLUDE_FROM, ())
+    registered = load_functions(functions)
+    return lambda sources: Compiled.of(sources, registered, names, include_from=folders)
 
 
 def say_warnings(program: Program) -> None:

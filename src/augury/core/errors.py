@@ -96,18 +96,36 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A span, and the text that replaces it."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to change about a finding. A `safe` one leaves the answers of the program as they are."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    safe: bool = False
+
+
+@dataclass(frozen=True)
 class Diagnostic:
-    """One finding: a code, what is wrong, where, what else to look at, and what to do."""
+    """A finding: a code, what is wrong, where, what else to look at, what to do, and the change that does it."""
 
     code: str
     message: str
     span: Span
     notes: tuple[Note, ...] = ()
     hint: str | None = None
+    fix: Fix | None = None
 
     @property
     def severity(self) -> Severity:
-        return "warning" if self.code.startswith("W") else "error"
+        return "error" if self.code.startswith("E") else "warning"
 
     def render(self) -> str:
         """The finding as text: header, source line with a caret, notes, hint."""
@@ -333,13 +351,15 @@ class Findings:
     _seen: set[tuple[str, str, Span]] = field(default_factory=set)
     _wrong: dict[Source, list[tuple[int, int]]] = field(default_factory=dict)
 
-    def add(self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None) -> None:
+    def add(
+        self, code: str, message: str, span: Span, *notes: Note, hint: str | None = None, fix: Fix | None = None
+    ) -> None:
         message = self._short(message)
         if (code, message, span) in self._seen:
             return
         self._seen.add((code, message, span))
         short = tuple(Note(self._short(note.text), note.span) for note in notes)
-        self.items.append(Diagnostic(code, message, span, short, self._short(hint) if hint else None))
+        self.items.append(Diagnostic(code, message, span, short, self._short(hint) if hint else None, fix))
         if self.items[-1].severity == "error":
             self.doubt(span)
 

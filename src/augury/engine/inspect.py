@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augury.engine.horizon import remembers
+from augury.planner.specs import RederiveSpec, Spec
 
 if TYPE_CHECKING:
     from augury.engine.operators.base import Operator
@@ -32,18 +34,26 @@ def metrics_of(operator: Operator) -> OperatorMetrics:
     return OperatorMetrics(read, table.written, table.live, operator.bytes, operator.touched, operator.seconds)
 
 
+def numbered(specs: Iterable[Spec]) -> dict[Spec, int]:
+    """The numbers of operators in a plan: `explain`, `profile` and `stats` name an operator by its number."""
+    return {spec: number for number, spec in enumerate((s for s in specs if not isinstance(s, RederiveSpec)), 1)}
+
+
 def stats(session: Session) -> dict[str, Any]:
     """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
     circuit = session.circuit
-    operators = [
-        {"operator": o.kind, "rule": o.rule, **metrics_of(o)._asdict(), **o.about()} for o in circuit.operators
-    ]
-    rules: dict[str, dict[str, int]] = {}
-    for one in operators:
-        if one["rule"]:
-            total = rules.setdefault(str(one["rule"]), {"rows": 0, "bytes": 0, "touched": 0})
+    number = numbered(o.spec for o in circuit.operators)
+    operators: list[dict[str, Any]] = []
+    rules: dict[str, dict[str, float]] = {}
+    for operator in circuit.operators:
+        metrics = metrics_of(operator)._asdict()
+        inputs = [number[rows.source] for rows in operator.spec.inputs if rows.source in number]
+        plan = {"number": number.get(operator.spec), "operator": operator.kind, "rule": operator.rule, "inputs": inputs}
+        operators.append(plan | metrics | operator.about())
+        if operator.rule:
+            total = rules.setdefault(operator.rule, {"rows": 0, "bytes": 0, "touched": 0, "seconds": 0.0})
             for name in total:
-                total[name] += int(one[name])
+                total[name] += metrics[name]
     remembering = remembers(circuit)
     return {
         "events": session.counted,

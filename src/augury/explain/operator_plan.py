@@ -17,7 +17,7 @@ from augury.algebra.terms import Const, show
 from augury.core.bounds import FAR
 from augury.core.clock import Clock, show_duration
 from augury.core.fields import FIELDS
-from augury.engine.inspect import OperatorMetrics
+from augury.engine.inspect import OperatorMetrics, numbered
 from augury.explain.tree import Flowchart, Tree
 from augury.explain.wording import at_most_text, collect_text, part_words, run_words, show_all, show_condition, top_text
 from augury.planner import specs as s
@@ -34,8 +34,8 @@ class OperatorPlan:
         clock: Clock,
         metrics: Mapping[s.Spec, OperatorMetrics] | None = None,
     ) -> None:
-        self.specs = [spec for spec in specs if not isinstance(spec, s.RederiveSpec)]
-        self.number = {spec: i for i, spec in enumerate(self.specs, 1)}
+        self.number = numbered(specs)
+        self.specs = list(self.number)
         self.plan, self.heads, self.clock, self.metrics = plan, heads, clock, metrics or {}
         self._shown: dict[s.Spec, str] = {}  # in which rule an operator has been shown
 

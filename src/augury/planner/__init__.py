@@ -11,6 +11,7 @@ from augury.algebra.plan import Plan
 from augury.planner.choose_operators import PhysicalPlan, choose_operators
 from augury.planner.infer_types import infer_types
 from augury.planner.join_order import join_order
+from augury.planner.left_deep import left_deep
 from augury.planner.lower_queries import lower_queries
 from augury.planner.place_conditions import place_conditions
 from augury.planner.planning import Planning, Setting
@@ -19,7 +20,7 @@ from augury.planner.project import project
 from augury.planner.push_constants import push_constants
 from augury.planner.share import share
 
-REWRITES = (lower_queries, push_constants, join_order)
+REWRITES = (lower_queries, push_constants, left_deep, join_order)
 RULE_PASSES = (place_conditions, prepare_runs)
 PATTERN_PASSES = (project, share)
 PASSES = (*REWRITES, *RULE_PASSES, *PATTERN_PASSES, choose_operators, infer_types)

@@ -58,10 +58,12 @@ def lines(answers: Answers[Any], trace: bool = True) -> Iterator[Any]:
     """The answers as bytes, some lines at a time."""
     names = {type: named(answers.plan, type) for type in answers.plan.outputs}
     for chunk in answers.chunks(trace=trace):
-        yield data_of(chunk.interleaved([_lines(piece, names[piece.type], answers.clock) for piece in chunk.pieces]))
+        yield data_of(
+            chunk.interleaved([piece_lines(piece, names[piece.type], answers.clock) for piece in chunk.pieces])
+        )
 
 
-def _lines(piece: AnswerColumns, names: dict[str, int], clock: Clock) -> Any:
+def piece_lines(piece: AnswerColumns, names: dict[str, int], clock: Clock) -> Any:
     """As `json.dumps(event_as_json(…), ensure_ascii=False)` writes each of them."""
     texts = [json_texts(column) for column in piece.columns]
     op = f'"op": "{piece.op}", ' if piece.op else ""

@@ -35,7 +35,7 @@ from augury.algebra.nodes import (
     walk_all,
 )
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
+from augury.algebra.terms import FILTERED, Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.model import Iri, Value, type_name
 from augury.engine.decoding import from_tagged
@@ -208,7 +208,17 @@ class _KindScope:
                     return "int"
                 return "duration" if expr.which in ("duration", "length") else "timestamp"
             case Aggregate():
-                if expr.function in ("min", "max", "first", "last", "sum", "mode", "nth", "arg_max", "arg_min"):
+                if expr.function.removesuffix(FILTERED) in (
+                    "min",
+                    "max",
+                    "first",
+                    "last",
+                    "sum",
+                    "mode",
+                    "nth",
+                    "arg_max",
+                    "arg_min",
+                ):
                     arg = expr.args[0] if expr.args else None
                     if isinstance(arg, Build):
                         arg = arg.args[0]
@@ -227,6 +237,8 @@ class _KindScope:
 
     def _apply(self, expr: Apply) -> str | None:
         kinds = [self.kind(a) for a in expr.args]
+        if expr.function == "if":
+            return reduce(common_kind, kinds[1:], None)
         if expr.function in ("+", "-", "*", "mod"):
             if None in kinds:
                 return None

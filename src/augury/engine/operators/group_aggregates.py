@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra.aggregates import StateForm, aggregate_of, arguments, percentage
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Const, Expr
+from augury.algebra.terms import Aggregate, Apply, Const, Expr
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import Value
@@ -44,7 +44,7 @@ def group_aggregates(
         return context.dictionary.encode_column(groups.counts), None
     arg, more = arguments(part)
     values = columns.get(arg)
-    by = values if function.form is None else columns.get(more)
+    by = values if function.form is None and not function.filters else columns.get(more)
     if values is None or by is None:
         return unsure
     keeps_null = function.keeps_null or part.function == "nth"
@@ -150,11 +150,19 @@ def _picked(pick: str, by: MemberValues, groups: Slices) -> tuple[Array, Array]:
 
 def _nth(values: MemberValues, groups: Slices, part: Aggregate) -> Codes | None:
     more = arguments(part)[1]
+    if isinstance(more, Apply) and more.function == "if":  # `nth(V, 2 where c)`
+        more = more.args[1]
     if not (isinstance(more, Const) and type(more.value) is int and more.value >= 1):
         return None
     codes = np.full(len(groups), NULL, np.int64)
     there = np.flatnonzero(groups.counts >= more.value)
     codes[there] = values.codes(groups.starts[there] + more.value - 1)
+    return codes, None
+
+
+def _last(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
+    codes, some = np.full(len(groups), NULL, np.int64), groups.some
+    codes[some] = values.codes(groups.starts[some] + groups.counts[some] - 1)
     return codes, None
 
 
@@ -235,4 +243,11 @@ def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> Any:
     return low + (high - low) * numerator / denominator
 
 
-LISTED: dict[str, Listed] = {"nth": _nth, "mode": _mode, "median": _between, "percentile": _between}
+LISTED: dict[str, Listed] = {
+    "nth": _nth,
+    "nth where": _nth,
+    "last where": _last,
+    "mode": _mode,
+    "median": _between,
+    "percentile": _between,
+}

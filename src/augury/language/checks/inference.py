@@ -309,6 +309,10 @@ class _Types:
         if isinstance(arg, Var):
             self.classes.use((scope, arg.name), kinds, arg.span, why)
             return kinds
+        if isinstance(arg, Apply) and arg.function == "if":  # null is of any type
+            self._kinds(arg.args[0], scope)
+            chosen = [self._argument(a, kinds, why, scope) for a in arg.args[1:] if a != Const(None)]
+            return frozenset().union(*chosen) or kinds
         result = self._kinds(arg, scope)
         if not result & kinds:
             self.findings.add(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never, cast
 
-from augury.algebra.aggregates import pair
+from augury.algebra.aggregates import pair, where
 from augury.algebra.kinds import positive_atoms
 from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, NoneInside, Relates, Relative, Spans, Unless
 from augury.algebra.plan import Query
@@ -106,6 +106,8 @@ class ExpressionReader:
                 return Apply(node.op, tuple(self.value(a, True) for a in node.args), node.span)
             case s.CallTerm():
                 return self._call(node)
+            case s.Where() | s.Filtered():
+                self.error("E210", "`where` belongs to an aggregate", node.span.part(r"\bwhere\b"))
             case _:
                 self.error("E207", f"`{show_node(node)}` is not a value", node.span)
         return _WRONG
@@ -178,6 +180,11 @@ class ExpressionReader:
                 "E210", message, node.span, f"aggregates stand in the head, or a condition, of {where}"
             )
         takes = 1 if self.symbols.aggregates[name].more is None else 2
+        match node.args[-1:]:
+            case (s.Where(pattern=value, condition=condition),):
+                return self._filtered(replace(node, args=(*node.args[:-1], value)), condition)
+            case (s.Filtered(condition=condition),):
+                return self._filtered(replace(node, args=node.args[:-1]), condition)
         if count != takes and not (count == 0 and name == "count"):
             return self._no_value("E206", f"`{name}` takes {counted(takes, 'argument')}, not {count}", node.span)
         match node.args:
@@ -187,6 +194,12 @@ class ExpressionReader:
         inside, tests = replace(self, may_aggregate=False, in_run=False), name in ("any", "all")
         args = tuple(inside._truth(a) if tests and not isinstance(a, Var) else inside.value(a) for a in node.args)
         return Aggregate(name, (pair(*args),) if takes == 2 else args, node.distinct, node.span)
+
+    def _filtered(self, node: s.CallTerm, condition: s.Node) -> Expr:
+        """`sum(V where V > 3)`: over the members for which the condition holds."""
+        part = self._aggregate(node)
+        holds = replace(self, may_aggregate=False, in_run=False)._truth(condition, "the condition of an aggregate")
+        return where(part, holds, self.symbols.aggregates) if isinstance(part, Aggregate) else part
 
     def _unknown_function(self, node: s.CallTerm) -> Expr:
         symbols, name = self.symbols, node.name
@@ -198,7 +211,7 @@ class ExpressionReader:
             case (s.BareName(text=label),) if label in self.labels:
                 hint = "the times of a label are " + ", ".join(f"`{m}({label})`" for m in MOMENTS)
             case _ if self.may_aggregate:
-                hint += f"; the aggregates are {', '.join(sorted(symbols.aggregates))}"
+                hint += f"; the aggregates are {', '.join(sorted(filter(str.isidentifier, symbols.aggregates)))}"
             case _:
                 hint += "; to build a nested term, declare the argument of the head as `term`"
         symbols.unknown("function", name, node.span.part(r"^[^(]+"), {k for k in names if k.isidentifier()}, hint)
@@ -360,20 +373,22 @@ class ExpressionReader:
         condition, then, otherwise = node.args
         return Apply("if", (self._truth(condition), self.value(then, True), self.value(otherwise, True)), node.span)
 
-    def _truth(self, node: s.Node) -> Expr:
+    def _truth(self, node: s.Node, what: str = "the condition of an `if`") -> Expr:
         """A condition as a value."""
-        return _conjunction([self._truth_of(c) for c in self.conditions(node)])
+        return _conjunction([self._truth_of(c, what) for c in self.conditions(node)])
 
-    def _truth_of(self, condition: Condition) -> Expr:
+    def _truth_of(self, condition: Condition, what: str) -> Expr:
         match condition:
             case Compare():
                 return Apply(condition.op, (condition.left, condition.right), condition.span)
             case AnyOf():
-                options = [_conjunction([self._truth_of(c) for c in option]) for option in condition.options]
+                options = [_conjunction([self._truth_of(c, what) for c in option]) for option in condition.options]
                 return Apply("|", tuple(options), condition.span)
             case Holds() | Unless() | Relates() | Spans() | Relative() | NoneInside():
                 hint = "ask for facts and relations in the body: one rule for each case"
-                return self._no_value("E260", "the condition of an `if` compares values", condition.span, hint)
+                if what != "the condition of an `if`":
+                    hint = "ask for facts and relations in a collect of its own, `while w: collect b(X), near(X)`"
+                return self._no_value("E260", f"{what} compares values", condition.span, hint)
             case _:
                 assert_never(condition)
 

@@ -283,6 +283,9 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def distinct(self, meta: Meta, argument: s.Node) -> tuple[str, s.Node]:
         return ("distinct", argument)
 
+    def filtered(self, meta: Meta, condition: s.Node) -> s.Filtered:
+        return s.Filtered(condition, self._span(meta))
+
     def call(self, meta: Meta, name: Token, args: list[Any] | None) -> s.CallTerm:
         distinct = any(isinstance(a, tuple) for a in args or ())
         plain = tuple(a[1] if isinstance(a, tuple) else a for a in args or ())

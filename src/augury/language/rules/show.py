@@ -129,7 +129,14 @@ class Printer:
         return f"({text})" if level < position else text
 
     def _args(self, args: tuple[s.Node, ...]) -> str:
-        return ", ".join(self.node(a) for a in args)
+        """Arguments; of an aggregate, the last one may have a condition."""
+        texts = (
+            f"{self.node(a.pattern, _PATTERN)} where {self.node(a.condition)}"
+            if isinstance(a, s.Where)
+            else self.node(a)
+            for a in args
+        )
+        return ", ".join(texts)
 
     def _node(self, node: s.Node) -> tuple[int, str]:
         """The text and how tightly it binds."""
@@ -176,6 +183,8 @@ class Printer:
                 return _PATTERN, self._binary(node)
             case s.Where():
                 return _EXPR, f"{self.node(node.pattern, _PATTERN)} WHERE {self.node(node.condition)}"
+            case s.Filtered():
+                return _EXPR, f"where {self.node(node.condition)}"
             case s.Window():
                 return _POSTFIX, f"({self.node(node.pattern)}).{self.node(node.length)}"
             case s.Power():

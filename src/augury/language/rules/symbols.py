@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from augury.algebra.aggregates import AGGREGATES, AggregateFunction
+from augury.algebra.aggregates import AGGREGATES, AggregateFunction, filtered_forms
 from augury.algebra.graph_queries import GraphQuery
 from augury.algebra.plan import Query
 from augury.algebra.relations import RELATIVE
@@ -78,7 +78,9 @@ def collect_symbols(
     graph_queries: Iterable[GraphQuery] = (),
 ) -> Symbols:
     prefixes: dict[str, s.PrefixDecl] = {}
-    symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, {**AGGREGATES, **aggregates}, facts=set(facts))
+    aggregates = {**AGGREGATES, **aggregates}
+    aggregates |= filtered_forms(aggregates)
+    symbols = Symbols(findings, {**FUNCTIONS, **TESTS, **functions}, aggregates, facts=set(facts))
     for statement in statements(modules):
         match statement:
             case s.PrefixDecl():

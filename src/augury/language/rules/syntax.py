@@ -115,6 +115,14 @@ class Where:
 
 
 @dataclass(frozen=True)
+class Filtered:
+    """`where c` in an aggregate without a value: `count(where c)`. With a value, `sum(V where c)`, it is `Where`."""
+
+    condition: Node
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class Window:
     """`(P).q`."""
 
@@ -242,6 +250,7 @@ Node: TypeAlias = (
     | Between
     | Binary
     | Where
+    | Filtered
     | Window
     | Power
     | Quantified

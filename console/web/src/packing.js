@@ -1,0 +1,26 @@
+// Marks and labels in the rows of a lane, without overlaps.
+
+const GAP = 5, RADIUS = 5, LABELLED = 5, ROWS = 9;
+
+/** Rows for marks `[left, right, labelWidth]`; null where they need too many. Labels are left out where that helps. */
+export function packed(marks, right) {
+  return pack(marks, right, LABELLED, true) || pack(marks, right, ROWS, false);
+}
+
+function pack(marks, right, most, labelled) {
+  const ends = [];
+  const result = new Array(marks.length);
+  const order = marks.map((_, i) => i).sort((a, b) => marks[a][0] - marks[b][0]);
+  for (const i of order) {
+    const [from, to, width] = marks[i];
+    const inside = labelled && to - from >= width + 2 * GAP;
+    const fits = labelled && !inside && to + RADIUS + GAP + width <= right;
+    const end = to + RADIUS + 1 + (fits ? width + GAP : 0);
+    let row = ends.findIndex((taken) => taken <= from - RADIUS - 1);
+    if (row < 0) row = ends.push(-Infinity) - 1;
+    if (row >= most) return null;
+    ends[row] = end;
+    result[i] = { row, label: inside ? from + GAP : fits ? to + RADIUS + GAP / 2 : null };
+  }
+  return { rows: Math.max(1, ends.length), slots: result };
+}

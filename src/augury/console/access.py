@@ -1,0 +1,142 @@
+"""Who may ask the console, and for how much: token, host, origin, size of requests; what a page may load."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import MISSING, fields
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+T = TypeVar("T")
+MOST_BYTES = 1_000_000  # of a request
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class RequestRefused(Exception):
+    """A request that is not answered: its status and the message."""
+
+    def __init__(self, status: int, message: str, **more: object) -> None:
+        self.status, self.message, self.more = status, message, more
+        super().__init__(message)
+
+
+def refusal(error: RequestRefused) -> JSONResponse:
+    return JSONResponse({"error": error.message, **error.more}, error.status)
+
+
+class AccessCheck:
+    """Lets through what this machine asks with the token, from a page of this server."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            check_access(request, self.token)
+        except RequestRefused as error:
+            await refusal(error)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+def check_access(request: Request, token: str) -> None:
+    """Raises where a request comes from elsewhere or does not have the token."""
+    host = request.headers.get("host", "")
+    server = request.scope.get("server") or ("", 0)
+    if host not in {f"{name}:{server[1]}" for name in ("127.0.0.1", "localhost")}:
+        raise RequestRefused(421, "the console answers 127.0.0.1 and localhost alone")
+    origin = request.headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        raise RequestRefused(403, "a request from another origin")
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise RequestRefused(403, "a request from another site")
+    first = request.url.path.lstrip("/").partition("/")[0]
+    if not hmac.compare_digest(first.encode(), token.encode()):
+        raise RequestRefused(403, "the token is missing or wrong: open the address that `augury console` has printed")
+
+
+def headers_of_page(nonce: str) -> dict[str, str]:
+    """The headers of a page: nothing is loaded from elsewhere, and no text of an event runs."""
+    return _HEADERS | {"content-security-policy": _POLICY.format(nonce=nonce)}
+
+
+def secured(response: Response) -> Response:
+    response.headers.update(headers_of_page(""))
+    return response
+
+
+async def body_of(request: Request) -> object:
+    """The JSON of a request."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RequestRefused(415, "a request is JSON: content-type application/json")
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > MOST_BYTES:
+            raise RequestRefused(413, f"a request has at most {MOST_BYTES:,} bytes")
+    try:
+        return json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        raise RequestRefused(400, "the request is not JSON") from None
+
+
+def read_request(kind: type[T], body: object) -> T:
+    """A dataclass from the JSON of a request: its fields, each of its type."""
+    if not isinstance(body, Mapping):
+        raise RequestRefused(400, "the request is not an object")
+    hints = get_type_hints(kind)
+    names = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(map(str, body)) - names):
+        raise RequestRefused(400, f"unknown field `{unknown[0][:60]}`: there is {', '.join(sorted(names)) or 'none'}")
+    values: dict[str, Any] = {}
+    for item in fields(kind):  # type: ignore[arg-type]
+        if item.name in body:
+            values[item.name] = _value(hints[item.name], body[item.name], item.name)
+        elif item.default is MISSING and item.default_factory is MISSING:
+            raise RequestRefused(400, f"the field `{item.name}` is missing")
+    return kind(**values)
+
+
+def _value(hint: Any, value: object, name: str) -> object:
+    if get_origin(hint) is UnionType:
+        choices = get_args(hint)
+        if value is None and NoneType in choices:
+            return None
+        return _value(next(choice for choice in choices if choice is not NoneType), value, name)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise RequestRefused(400, f"the field `{name}` is not a list")
+        return tuple(_value(get_args(hint)[0], item, name) for item in value)
+    if get_origin(hint) is dict:
+        if not isinstance(value, dict):
+            raise RequestRefused(400, f"the field `{name}` is not an object")
+        return value
+    if type(value) is not hint:
+        raise RequestRefused(400, f"the field `{name}` is not {_WORDS[hint]}")
+    if hint is int and abs(value) > 2**62:  # type: ignore[arg-type]
+        raise RequestRefused(400, f"the field `{name}` is beyond 62 bits")
+    return value
+
+
+_WORDS = {int: "an integer", str: "a text", bool: "true or false"}
+Handler = Callable[[Request], Awaitable[Response]]

@@ -1,0 +1,109 @@
+"""The inputs of a session in the order of arrival, so that the session can be opened again as of any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeAlias
+
+from augury.core.clock import Clock
+from augury.core.model import Event, Fact, HistoryItem, OrderKey, content_id, spelling_of
+from augury.program import Program, ProgramSession
+from augury.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ClockAdvance:
+    """A promise that nothing more ends at or before a time."""
+
+    time: int
+
+
+Input: TypeAlias = HistoryItem | ClockAdvance
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a session is opened with."""
+
+    program: Program
+    clock: Clock
+    facts: tuple[Fact, ...]
+    settings: Settings
+
+    @property
+    def everything(self) -> Program:
+        """The program with all that it derives as outputs, so that every derived event has its changes."""
+        plan = self.program.plan
+        types = dict.fromkeys((*plan.outputs, *(rule.type for rule in plan.rules)))
+        return replace(self.program, plan=replace(plan, outputs=tuple(types)))
+
+    def open(self) -> ProgramSession:
+        return ProgramSession(self.everything, self.settings, clock=self.clock, facts=self.facts)
+
+
+def play(session: ProgramSession, inputs: Iterable[Input]) -> None:
+    """Tells a session its inputs, as many at a time as there are between two promises."""
+    for promise, group in groupby(inputs, key=lambda item: isinstance(item, ClockAdvance)):
+        items = list(group)
+        if promise:
+            for item in items:
+                assert isinstance(item, ClockAdvance)
+                session.advance(session.clock.moment(item.time))
+        else:
+            session.push(items)
+
+
+@dataclass
+class InputLog:
+    """All inputs since the session began, or since a snapshot: of a long stream the oldest inputs are forgotten.
+
+    `most` is how many inputs there are between two snapshots; those since the last snapshot but one are held.
+    """
+
+    most: int = 200_000
+    base: bytes = b""
+    base_step: int = 0  # the step after which `base` was taken
+    inputs: list[Input] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)  # how many inputs there were after each step since `base`
+    _next: tuple[bytes, int, int] | None = None  # a later snapshot, its step, and the number of inputs before it
+    _numbers: dict[tuple[OrderKey, int], int] = field(default_factory=dict)
+
+    def named(self, items: Sequence[HistoryItem]) -> list[HistoryItem]:
+        """The items with the ids that the engine gives to those without."""
+        return [self._with_id(item) if isinstance(item, Event) and not item.id else item for item in items]
+
+    def _with_id(self, event: Event) -> Event:
+        written = spelling_of(event.args)
+        number = self._numbers.get((event.content, written), 0)
+        self._numbers[event.content, written] = number + 1
+        return replace(event, id=content_id(event.type, event.args, event.start, event.end, number, written))
+
+    def add(self, inputs: Sequence[Input], session: ProgramSession) -> None:
+        """Adds the inputs of a step that the session has taken."""
+        self.inputs += inputs
+        self.counts.append(len(self.inputs))
+        last = self._next[2] if self._next else 0
+        if len(self.inputs) - last >= self.most:
+            step = self.base_step + len(self.counts)
+            if self._next is not None:
+                self._forget(*self._next)
+            self._next = (session.snapshot(), step, len(self.inputs))
+
+    def _forget(self, base: bytes, step: int, count: int) -> None:
+        del self.inputs[:count]
+        self.counts = [n - count for n in self.counts[step - self.base_step :]]
+        self.base, self.base_step = base, step
+
+    def until(self, step: int) -> list[Input]:
+        """The inputs of the first steps, as far as they are held; `step` counts from one."""
+        if step <= self.base_step:
+            return []
+        return self.inputs[: self.counts[min(step - self.base_step, len(self.counts)) - 1]]
+
+    def session(self, setup: Setup, step: int) -> ProgramSession:
+        """The session as it was after a step."""
+        session = setup.everything.restore(self.base, limits=None) if self.base else setup.open()
+        play(session, self.until(step))
+        return session

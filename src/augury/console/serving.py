@@ -1,0 +1,63 @@
+"""Opens a watched session for a task, and serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from augury.console.input_log import Setup
+from augury.console.views import Views
+from augury.console.watched import WatchedSession
+from augury.console.web_app import application, listening
+from augury.job import Job
+from augury.program import Program
+from augury.settings import Task
+
+
+def watched_history(task: Task, until: str | None = None) -> WatchedSession:
+    """A watched session that has been told a whole history."""
+    job = Job(task, in_order=True)
+    assert isinstance(task.program, Program)
+    facts = tuple(job.facts + job.graphs.facts(job.plan, job.facts))
+    watched = WatchedSession(Setup(task.program, job.clock, facts, task.settings))
+    watched.tell_history(job.history.items(), job.time("--until", until))
+    return watched
+
+
+class ConsoleServer:
+    """The console on a free port, or on one that is asked for."""
+
+    def __init__(self, views: Views, port: int = 0) -> None:
+        import uvicorn
+
+        self.token = secrets.token_urlsafe(24)
+        self._socket = listening(port)
+        self.port = self._socket.getsockname()[1]
+        config = uvicorn.Config(
+            application(views, self.token, lambda: self.server.should_exit), log_level="warning", access_log=False, lifespan="off",
+            timeout_graceful_shutdown=1, server_header=False, h11_max_incomplete_event_size=65_536,
+        )  # fmt: skip
+        self.server = uvicorn.Server(config)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def run(self) -> None:
+        """Serves until it is stopped."""
+        self.server.run(sockets=[self._socket])
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Serves in a thread of its own, for as long as the block runs; its address."""
+        thread = threading.Thread(target=lambda: asyncio.run(self.server.serve(sockets=[self._socket])), daemon=True)
+        thread.start()
+        try:
+            yield self.address
+        finally:
+            self.server.should_exit = True
+            thread.join(10)
+            self._socket.close()

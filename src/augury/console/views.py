@@ -1,0 +1,205 @@
+"""The answers to the questions of the page, as plain data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from augury.console.derivation_graph import DerivationGraph
+from augury.console.lane_items import LATE, NEVER, REFUSED
+from augury.console.watched import WatchedSession
+from augury.core.arrays import Array
+from augury.core.errors import RunError
+from augury.core.model import show_value, to_json
+from augury.explain.derivations import ExplainedCircuit
+from augury.explain.leads_to import leads_to
+from augury.explain.why import derivation_tree
+from augury.notation import show_event
+from augury.sinks.names import attribute_names
+
+_MOST_EDGES = 5000
+_MOST_WAYS = 50  # derivations of one event that are shown
+_GAPS = 40  # idle times that may be collapsed
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A request without fields."""
+
+
+@dataclass(frozen=True)
+class TimelineRequest:
+    """What of the timeline is shown: the edges of its bins, as of a moment, of what has a text in its arguments."""
+
+    edges: tuple[int, ...]
+    moment: int | None = None
+    filter: str = ""
+
+
+@dataclass(frozen=True)
+class ItemRequest:
+    """An event, by its type and id, as of a moment; with `all`, all its derivations."""
+
+    type: str
+    id: str
+    moment: int | None = None
+    all: bool = False
+
+
+class Views:
+    """Looks at a watched session."""
+
+    def __init__(self, watched: WatchedSession) -> None:
+        self.watched = watched
+
+    def about(self, request: Nothing) -> dict[str, Any]:
+        """The program and what it is about."""
+        watched = self.watched
+        plan, clock = watched.setup.program.plan, watched.setup.clock
+        sources = {module.span.source.name: module.span.source.text for module in watched.setup.program.modules}
+        types = {
+            name: {
+                "arity": arity,
+                "attributes": attribute_names(plan, (name, arity)),
+                "derived": (name, arity) in plan.derived,
+            }
+            for name, arity in sorted(plan.event_types)
+        }
+        return {
+            "outputs": list(plan.outputs), "types": types, "clockKind": clock.kind, "live": watched.live,
+            "sources": [{"name": name, "text": text} for name, text in sources.items()],
+            "rules": [rule.label for rule in plan.rules],
+            **self.state(),
+        }  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """What changes with each step: what the page is told while it is open."""
+        watched = self.watched
+        with watched.lock:
+            step = len(watched.steps)
+            low, high = self._range()
+            session = watched.session
+            return {
+                "version": watched.version, "step": step, **watched.steps.times(step), "low": low, "high": high,
+                "events": session.counted, "late": session.late_count,
+                "detections": sum(len(lane) for lane in watched.lanes.values() if lane.kind == "detected"),
+                "problem": watched.problem, "live": watched.live,
+            }  # fmt: skip
+
+    def _range(self) -> tuple[int, int]:
+        lanes = [lane for lane in self.watched.lanes.values() if len(lane)]
+        low = min((np.array(lane.start, np.int64).min().item() for lane in lanes), default=0)
+        high = max((np.array(lane.end, np.int64).max().item() for lane in lanes), default=1)
+        clock = self.watched.steps.times(len(self.watched.steps))["clock"]
+        return low, max(high, clock if clock is not None else high)
+
+    def timeline(self, request: TimelineRequest) -> dict[str, Any]:
+        """The lanes between the first and the last edge, as of a moment."""
+        edges = _edges(request)
+        watched = self.watched
+        with watched.lock:
+            step = watched.steps.step_at(request.moment)
+            columns = [lane.columns(step, request.filter) for lane in watched.ordered_lanes()]
+            shown = [lane.shown(edges) for lane in columns]
+            return {"step": step, "version": watched.version, **watched.steps.times(step), "lanes": shown}
+
+    def overview(self, request: TimelineRequest) -> dict[str, Any]:
+        """How many events and detections there are in each bin of all time, and the longest idle times."""
+        edges = _edges(request)
+        watched = self.watched
+        with watched.lock:
+            counts = {kind: np.zeros(len(edges) - 1, np.int64) for kind in ("event", "derived", "detected")}
+            for lane in watched.lanes.values():
+                counts[lane.kind] += np.histogram(np.array(lane.end, np.int64), edges)[0]
+            return {"counts": {kind: row.tolist() for kind, row in counts.items()}, "gaps": self._gaps()}
+
+    def _gaps(self) -> list[tuple[int, int]]:
+        """Times in which nothing is, longer than a hundredth of all time, from the longest on."""
+        lanes = [lane for lane in self.watched.lanes.values() if len(lane)]
+        if not lanes:
+            return []
+        start = np.concatenate([np.array(lane.start, np.int64) for lane in lanes])
+        end = np.concatenate([np.array(lane.end, np.int64) for lane in lanes])
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], np.maximum.accumulate(end[order])
+        idle = start[1:] - end[:-1]
+        longest = np.argsort(-idle)[:_GAPS]
+        least = max(1, int(end[-1] - start[0]) // 100)
+        gaps = [(int(end[row]), int(start[row + 1])) for row in longest.tolist() if idle[row] > least]
+        return sorted(gaps)
+
+    # One event
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        plan = self.watched.setup.program.plan
+        return dict.fromkeys((rule.type for rule in plan.rules), "derived") | dict.fromkeys(plan.outputs, "detected")
+
+    def item(self, request: ItemRequest) -> dict[str, Any]:
+        """An event with what is noted of it."""
+        watched = self.watched
+        with watched.lock:
+            lane, row = watched.item(request.type, request.id)
+            event, clock = lane.events[row], watched.setup.clock
+            gone, state = lane.gone[row], lane.state[row]
+            names = attribute_names(watched.setup.program.plan, (event.type, len(event.args)))
+            return {
+                "type": event.type, "id": event.id, "kind": lane.kind, "start": event.start, "end": event.end,
+                "text": show_event(event, clock), "arrived": lane.arrived[row], "step": lane.appeared[row],
+                "late": state == LATE, "refused": state == REFUSED,
+                "gone": None if gone == NEVER else watched.steps.times(gone)["clock"],
+                "arguments": [{"name": name, "value": show_value(arg)} for name, arg in zip(names, event.args, strict=True)],
+                "json": {"type": event.type, "args": [to_json(arg) for arg in event.args]},
+            }  # fmt: skip
+
+    def why(self, request: ItemRequest) -> dict[str, Any]:
+        """The derivations of an event as graphs; of one that was retracted, as of just before."""
+        watched = self.watched
+        with watched.lock:
+            lane, row = watched.item(request.type, request.id)
+            event, step = lane.events[row], watched.steps.step_at(request.moment)
+            retracted = lane.gone[row] <= step
+            step = lane.gone[row] - 1 if retracted else max(step, lane.appeared[row])
+            session = watched.session_at(step)
+        if lane.kind == "event":
+            return {"derivations": [], "more": 0, "retracted": retracted}
+        with session._lock:
+            tree = derivation_tree(ExplainedCircuit(session.circuit, None), event, request.all)
+        if not tree.ways:
+            raise RunError("the derivation is forgotten", hint="a session keeps what can still matter")
+        ways = min(_MOST_WAYS, sum(bool(way[0].rule) for way in tree.ways))
+        graphs = []
+        for number in range(max(1, ways)):
+            graph = DerivationGraph(watched.setup.clock, self._kinds)
+            graph.derivation(tree, number)
+            graphs.append(graph.as_json())
+        return {"derivations": graphs, "more": tree.more, "retracted": retracted}
+
+    def leads_to(self, request: ItemRequest) -> dict[str, Any]:
+        """What an event led to, as a graph."""
+        watched = self.watched
+        with watched.lock:
+            lane, row = watched.item(request.type, request.id)
+            event = lane.events[row]
+            step = max(lane.appeared[row], watched.steps.step_at(request.moment))
+            session = watched.session_at(lane.gone[row] - 1 if lane.gone[row] <= step else step)
+        with session._lock:
+            trace = leads_to(session.circuit, event)
+        graph = DerivationGraph(watched.setup.clock, self._kinds)
+        graph.forward(event, trace)
+        return {"graph": graph.as_json(), "count": len(trace.events), "capped": trace.capped}
+
+
+def _edges(request: TimelineRequest) -> Array:
+    edges = np.array(request.edges, np.int64)
+    if not 2 <= len(edges) <= _MOST_EDGES or (np.diff(edges) <= 0).any():
+        raise RunError(f"the edges of bins are 2 to {_MOST_EDGES} increasing times")
+    return edges
+
+
+def as_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,75 @@
+"""Addresses: schemes, options, secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from augury.connectors import Address, open_sink, open_source, redacted
+from augury.core.errors import RunError
+
+
+@dataclass(frozen=True)
+class Sample:
+    group: str = "augury"
+    most: int = 10
+    wait: float = 1.0
+    from_start: bool = False
+
+
+def test_an_address_has_type_scheme_host_path_and_options() -> None:
+    address = Address.parse("wind=s3://one:9092,two:9092/readings?group=g&most=5&wait=2min&from-start=true")
+    assert (address.type, address.scheme, address.host, address.path) == (
+        "wind",
+        "s3",
+        "one:9092,two:9092",
+        "/readings",
+    )
+    assert address.read(Sample) == Sample("g", 5, 120.0, True)
+
+
+def test_a_topic_of_mqtt_may_have_a_hash() -> None:
+    assert Address.parse("s3://localhost/alarms/+/#").path == "/alarms/+/#"
+
+
+def test_what_has_no_scheme_is_a_file(tmp_path: Path) -> None:
+    assert Address.parse("wind=events.jsonl?follow=false").options == {"follow": "false"}
+    assert Address.parse("-").scheme == "-"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fle://h/t", "unknown scheme `fle://`"),
+        ("s3://u:${NOWHERE_SET}@h/db", "the environment has no variable `NOWHERE_SET`"),
+        ("s3://u:${file:/nowhere/secret}@h/db", "cannot be read"),
+    ],
+)
+def test_wrong_addresses_are_refused(text: str, message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        Address.parse(text)
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(RunError, match="did you mean `follow`"):
+        open_source("events.jsonl?folow=true")
+    with pytest.raises(RunError, match="`most` is a whole number, not 'many'"):
+        Address.parse("file://h/t?most=many").read(Sample)
+    with pytest.raises(RunError, match="cannot be written to"):
+        open_sink("s3://bucket/file")
+    with pytest.raises(RunError, match=r"name it with \.jsonl"):
+        open_sink("answers.xml")
+
+
+def test_secrets_come_from_the_environment_or_a_file_and_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "hunter-two")
+    (tmp_path / "token").write_text("tok-en-123\n")
+    address = Address.parse(f"s3://u:${{DB_PASSWORD}}@h/db?token=${{file:{tmp_path}/token}}")
+    assert (address.password, address.options["token"]) == ("hunter-two", "tok-en-123")
+    assert "hunter" not in f"{address} {address!r}" and "tok-en" not in f"{address} {address!r}"
+    assert redacted("no access for hunter-two") == "no access for ***"
+    assert "pass-word" not in str(Address.parse("s3://u:pass-word@h/db"))

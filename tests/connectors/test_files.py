@@ -1,0 +1,95 @@
+"""Files that grow, and what of them is no event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import augury
+from augury.connectors import DeliveryReader, RenderedChanges, open_sink, open_source, opened, rendered
+
+PROGRAM = "event wind(place: string, speed: float).\nstrong(P) <- wind(P, S) WHERE S > 3."
+
+
+def test_lines_are_read_as_they_are_added(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"a": 1}\n{"b"')
+    with opened(open_source(str(path))) as source:
+        (first,) = source.poll(10, 0)
+        assert first.data == b'{"a": 1}\n'
+        assert source.poll(10, 0) == []
+        with path.open("a") as file:
+            file.write(": 2}\n")
+        (second,) = source.poll(10, 0)
+        assert (second.data, second.first) == (b'{"b": 2}\n', 2)
+    with opened(open_source(str(path)), first.position) as source:
+        assert source.poll(10, 0) == [second]
+
+
+def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("{}\n{}\n")
+    with opened(open_source(str(path))) as source:
+        source.poll(10, 0)
+        path.write_text("[]\n")
+        assert [delivery.data for delivery in source.poll(10, 0)] == [b"[]\n"]
+
+
+def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("place,speed,time\nx,9,5\n")
+    (tmp_path / "a.csv").write_text("place,speed,time\ny,9,5\n")
+    with opened(open_source(f"wind={tmp_path}?follow=false")) as source:
+        deliveries = source.poll(10, 0)
+        assert [(d.data, d.header, d.type) for d in deliveries] == [
+            (b"y,9,5\n", b"place,speed,time\n", "wind"),
+            (b"x,9,5\n", b"place,speed,time\n", "wind"),
+        ]
+        assert source.poll(10, 0) == [] and source.finished
+
+
+def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(
+        '{"type": "wind", "place": "x", "speed": 4, "time": 1}\n{"bad\n{"type": "wind", "place": "x", "speed": "no", "time": 1}\n'
+    )
+    session = augury.compile(PROGRAM).session(clock="logical")
+    reader = DeliveryReader(session.plan, session.clock)
+    with opened(open_source(str(path))) as source:
+        (delivery,) = source.poll(10, 0)
+    changes = rendered(7, [session.push(reader.read(delivery))])
+    assert (changes.step, changes.ops, changes.types) == (7, ["insert"], ["strong"])
+    assert changes.lines[0].endswith(b"}") and changes.ids[0].encode() in changes.lines[0]
+    (malformed, mistyped) = reader.poison
+    assert malformed.reason.startswith(f"{path}:2: malformed JSON") and malformed.payload == b'{"bad'
+    assert mistyped.reason == f"{path}:3: `speed` is declared as float, but is 'no'"
+
+
+def test_a_file_of_answers_is_cut_back_to_its_position(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    sink = open_sink(str(path))
+    sink.open(None)
+    sink.write([RenderedChanges(1, ["insert"], ["a"], ["1"], [b'{"id": "1"}'])])
+    position = sink.position()
+    sink.write([RenderedChanges(2, ["insert"], ["a"], ["2"], [b'{"id": "2"}'])])
+    sink.close()
+    sink.open(position)
+    sink.write([RenderedChanges(2, ["insert"], ["a"], ["2"], [b'{"id": "2"}'])])
+    sink.close()
+    assert path.read_text() == '{"id": "1"}\n{"id": "2"}\n'
+
+
+def test_rotated_files_have_their_names_when_they_are_complete(tmp_path: Path) -> None:
+    address = f"{tmp_path}/answers.jsonl?rotate=20"
+    sink = open_sink(address)
+    sink.open(None)
+    steps = [RenderedChanges(n, ["insert"], ["a"], [str(n)], [b'{"id": "%d"}' % n]) for n in range(1, 6)]
+    sink.write(steps[:1])
+    position = sink.position()
+    sink.write(steps[1:])
+    sink.close()
+    assert sorted(p.name for p in tmp_path.glob("answers*")) == ["answers-000000.jsonl", "answers-000001.jsonl"]
+    sink = open_sink(address)
+    sink.open(position)
+    sink.write(steps[1:])
+    sink.close()
+    complete = sorted(tmp_path.glob("answers*"))
+    assert [p.read_text() for p in complete] == ['{"id": "1"}\n{"id": "2"}\n', '{"id": "3"}\n{"id": "4"}\n']

@@ -1,0 +1,169 @@
+"""The console in a real browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from augury.console.serving import watched_history
+from augury.console.watched import WatchedSession
+from augury.program import compile
+from augury.settings import Settings, Task
+from augury.sources import SourceFile
+from tests.support.consoles import FIRES, browser, many_events, served, watched
+
+pytestmark = pytest.mark.xdist_group("console browser")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def fires() -> Iterator[str]:
+    program = compile(FIRES / "fire.aug")
+    events = SourceFile.parse(str(FIRES / "fire.jsonl"), "time", (), "", (), program.plan)
+    session = watched_history(Task(program, (events,), settings=Settings.of(program)), "2026-07-01 18:00")
+    with served(session) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page that is empty; what goes wrong in it fails the test."""
+    wrong: list[str] = []
+    context = chromium.new_context(viewport={"width": 1200, "height": 720})
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.wrong = wrong
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def wait(page: Any, script: str) -> None:
+    """Waits until a script is true. Playwright's own way evaluates text in the page, which the page does not allow."""
+    deadline = time.monotonic() + 20
+    while not page.evaluate(script):
+        assert time.monotonic() < deadline, script
+        page.wait_for_timeout(30)
+
+
+def opened(page: Any, address: str) -> None:
+    page.goto(address)
+    wait(page, "window.auguryTimeline && window.auguryTimeline.model.lanes.length > 0")
+    wait(page, "window.auguryTimeline.drawn.marks + window.auguryTimeline.drawn.bins > 0")
+
+
+@contextmanager
+def served_to(page: Any, session: WatchedSession) -> Iterator[str]:
+    """The address of a console that the page leaves before it ends."""
+    with served(session) as (address, _):
+        yield address
+        page.goto("about:blank")
+
+
+def mark(page: Any, type: str, number: int = 0) -> tuple[float, float]:
+    """Where an item is on the page."""
+    script = """([type, number]) => {
+        const timeline = window.auguryTimeline, box = timeline.canvas.getBoundingClientRect();
+        const lane = timeline.places.lanes.find((each) => each.data.name === type), mark = lane.marks[number];
+        return [box.x + (mark.left + mark.right) / 2, box.y + mark.y];
+    }"""
+    x, y = page.evaluate(script, [type, number])
+    return x, y
+
+
+def test_a_click_on_a_detection_shows_its_derivation(page: Any, fires: str) -> None:
+    opened(page, fires)
+    page.mouse.click(*mark(page, "fire_alarm"))
+    graph = page.get_by_role("group", name="Why fire_alarm")
+    graph.locator("text", has_text="near('creek', 's1')").wait_for()
+    graph.get_by_role("button", name="increase('s1', 12.5)").click()
+    page.get_by_role("heading", name="increase").wait_for()
+    page.get_by_role("button", name="wind('s1', 10.5)").click()
+    page.get_by_role("tab", name="Leads to", selected=True).wait_for()
+    page.get_by_role("group", name="What wind").locator("text", has_text="fire_alarm('creek', 12.5)").wait_for()
+
+
+def test_scrub_goes_back_to_a_moment(page: Any, fires: str) -> None:
+    opened(page, fires)
+    strip = page.get_by_role("slider")
+    box = strip.bounding_box()
+    page.mouse.click(box["x"] + 3, box["y"] + 20)
+    wait(page, "!window.auguryTimeline.model.lanes.some((lane) => lane.name === 'fire_alarm' && lane.total)")
+    page.get_by_text("as of 1 Jul 2026 12:0").wait_for()
+    strip.press("End")
+    wait(page, "window.auguryTimeline.model.lanes.some((lane) => lane.name === 'fire_alarm' && lane.total)")
+
+
+def test_keyboard_alone_reaches_a_derivation(page: Any, fires: str) -> None:
+    opened(page, fires)
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement === window.auguryTimeline.canvas"):
+            break
+    for key in ("ArrowRight", *["ArrowDown"] * 4, "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="fire_alarm").wait_for()
+    page.keyboard.press("Tab")
+    before = page.evaluate("window.auguryTimeline.range()")
+    page.evaluate("window.auguryTimeline.canvas.focus()")
+    page.keyboard.press("+")
+    after = page.evaluate("window.auguryTimeline.range()")
+    assert after[1] - after[0] < before[1] - before[0]
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="fire_alarm").wait_for(state="detached")
+
+
+def test_a_filter_and_idle_times(page: Any, fires: str) -> None:
+    opened(page, fires)
+    page.get_by_label("Filter by a value").fill("s2")
+    wait(page, "window.auguryTimeline.model.lanes.find((lane) => lane.name === 'wind').total === 2")
+    page.get_by_label("Filter by a value").fill("")
+    page.get_by_label("Collapse idle times").check()
+    wait(page, "window.auguryTimeline.line.gaps.length > 0")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_narrow_windows_and_themes(page: Any, fires: str, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": 420, "height": 800})
+    opened(page, fires)
+    page.mouse.click(*mark(page, "overdue"))
+    page.get_by_role("heading", name="overdue").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(20, 24, 27)") == (theme == "dark")
+
+
+def test_hostile_contents_are_text(page: Any) -> None:
+    hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    with served_to(page, watched("output alarm. alarm(L) <- smoke(L).", [f"s1: smoke('{hostile}') @ 1"])) as address:
+        opened(page, address)
+        page.mouse.click(*mark(page, "alarm"))
+        page.get_by_role("group", name="Why alarm").wait_for()
+        assert page.evaluate("document.querySelectorAll('img, #app script').length") == 0
+        assert page.title() == "Augury console"
+
+
+def test_a_hundred_thousand_events_are_few_shapes(page: Any, tmp_path: Path) -> None:
+    """Whatever there is, a frame draws no more than some thousand shapes, so that it is quick on any machine."""
+    with served_to(
+        page, watched("output high. high(S) <- reading(S, V) WHERE V > 995.", many_events(100_000))
+    ) as address:
+        opened(page, address)
+        wait(page, "window.auguryTimeline.model.lanes[0].total === 100000")
+        drawn = page.evaluate("window.auguryTimeline.drawn")
+        assert 0 < drawn["marks"] + drawn["bins"] < 3000
+        page.evaluate("window.auguryTimeline.show(50000, 50100)")
+        wait(page, "window.auguryTimeline.model.lanes[0].marks && window.auguryTimeline.model.lanes[0].count < 300")

@@ -1,0 +1,73 @@
+"""Consoles that tests open: a program with some events, a client of its server, and a browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from augury.console.input_log import Setup
+from augury.console.serving import ConsoleServer
+from augury.console.views import Views
+from augury.console.watched import WatchedSession
+from augury.core.clock import Clock
+from augury.core.model import Event, HistoryItem
+from augury.notation import read_event
+from augury.program import compile
+from augury.settings import Settings
+
+CHROMIUM = "/usr/bin/chromium"
+_OPTIONS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+FIRES = Path(__file__).parents[1] / "fires"
+
+
+def watched(
+    program: str, events: list[str] | list[HistoryItem], until: int | None = None, **settings: Any
+) -> WatchedSession:
+    """A session on the logical clock that was told some events, each in a step of its own."""
+    compiled = compile(program)
+    clock = Clock("logical")
+    setup = Setup(compiled, clock, (), Settings.of(compiled, clock="logical", **settings))
+    session = WatchedSession(setup)
+    session.tell_history([read_event(e, clock) if isinstance(e, str) else e for e in events], until)
+    return session
+
+
+@contextmanager
+def served(session: WatchedSession) -> Iterator[tuple[str, httpx.Client]]:
+    """The address of a console, and a client that has its token."""
+    server = ConsoleServer(Views(session))
+    with server.running() as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield address, client
+
+
+def ask(client: httpx.Client, question: str, **body: object) -> Any:
+    """The answer to a question, which is expected to have one."""
+    response = client.post(f"ask/{question}", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A browser; the test is skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not os.path.exists(CHROMIUM):
+        pytest.skip(f"there is no browser: apt-get install chromium puts it at {CHROMIUM}")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
+        yield chromium
+        chromium.close()
+
+
+def many_events(count: int) -> list[HistoryItem]:
+    """Readings of ten sensors, one a tick."""
+    return [Event("reading", (f"s{i % 10}", i * 37 % 1000), i, i, f"e{i}") for i in range(count)]
