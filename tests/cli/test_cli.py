@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import augury
+from augury.cli import COMMANDS, cli
 from augury.cli.run import OutputOptions, TraceReport
 from augury.sinks import Answers, Format
 from tests.support.commands import Done, run, run_anew
@@ -581,3 +583,21 @@ def test_program_without_rules_is_reported(shell: Shell) -> None:
     shell.file("none.aug", "")
     done = shell.augury("run", "none.aug", "--events", "events.jsonl")
     assert "the program has no rules, so that nothing is detected" in done.err
+
+
+def test_overview_imports_no_command() -> None:
+    code = "import sys; from augury.cli import cli; cli(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    overview, modules = shown.rsplit("\n", 2)[:2]
+    assert not [name for name, _ in COMMANDS.values() if f"'augury.cli.{name}'" in modules]
+    assert all(f"\n  {name} " in overview for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_shows_its_help(name: str) -> None:
+    shown = CliRunner().invoke(cli, [name, "--help"])
+    assert shown.exit_code == 0 and f"Usage: cli {name} " in shown.output
+
+
+def test_mistyped_command_is_corrected() -> None:
+    assert "Did you mean 'check'?" in CliRunner().invoke(cli, ["chek"]).output

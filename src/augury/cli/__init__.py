@@ -8,35 +8,68 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib import import_module
+from typing import cast
 
 import click
 
-from augury.cli.bench import bench
-from augury.cli.case import case
-from augury.cli.check import check
-from augury.cli.console import console
-from augury.cli.demo import demo
-from augury.cli.diff import diff
-from augury.cli.explain import explain
-from augury.cli.fmt import fmt
-from augury.cli.new import new
-from augury.cli.profile import profile
-from augury.cli.run import run
-from augury.cli.stream import stream
-from augury.cli.test import test
-from augury.cli.why import why, why_not
-from augury.core.errors import AuguryError, ProgramError, counted, too_deep
+from augury.core.errors import AuguryError, ProgramError, counted, nearest, too_deep
 from augury.terminal import coloured, say, show_diagnostics
 
+# Every command, its module (which has a function of that name), and its line in the overview. A module is imported when
+# its command is used: together they import most of Augury and half a dozen libraries.
+COMMANDS = {
+    "check": ("check", "Check programs: errors, warnings and lints."),
+    "fmt": ("fmt", "Format programs in place."),
+    "explain": ("explain", "Show how a program is read and what runs."),
+    "run": ("run", "Run a program over events and write what it derives."),
+    "stream": ("stream", "Run a program over events as they come, on Spark."),
+    "why": ("why", "Show why an event was detected."),
+    "why-not": ("why", "Show why an event was not detected, and what came nearest."),
+    "console": ("console", "Open a page that shows what a program does with its events."),
+    "test": ("test", "Run the cases of TOML files."),
+    "profile": ("profile", "Run a program, and show what each rule and operator costs."),
+    "diff": ("diff", "Compare two versions of a program over one history."),
+    "case": ("case", "Write the smallest test case in which an event is detected."),
+    "bench": ("bench", "Measure Augury beside hand-written code and other engines."),
+    "demo": ("demo", "Run an application that comes with Augury."),
+    "new": ("new", "Write a small project into a folder."),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(click.Group):
+    """A group that imports a command when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *self.commands]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return super().get_command(ctx, name)
+        module = import_module(f"augury.cli.{COMMANDS[name][0]}")
+        return cast(click.Command, getattr(module, name.replace("-", "_")))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (
+            not args[0].startswith("-")
+            and args[0] not in (names := self.list_commands(ctx))
+            and (close := nearest(args[0], names))
+        ):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{close}'?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            added = [(name, command.get_short_help_str()) for name, command in self.commands.items()]
+            formatter.write_dl([*((name, line) for name, (_, line) in COMMANDS.items()), *added])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="augury", prog_name="augury")
 def cli() -> None:
     """Complex event processing with knowledge: which situations hold, when, and why."""
-
-
-for command in (check, fmt, explain, run, stream, why, why_not, console, test, profile, diff, case, bench, demo, new):
-    cli.add_command(command)
 
 
 def main() -> None:
