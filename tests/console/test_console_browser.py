@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from augury.console.program_text import ProgramText
 from augury.console.serving import watched_history
 from augury.console.watched import WatchedSession
 from augury.program import compile
@@ -30,7 +31,9 @@ def chromium() -> Iterator[Any]:
 def fires() -> Iterator[str]:
     program = compile(FIRES / "fire.aug")
     events = SourceFile.parse(str(FIRES / "fire.jsonl"), "time", (), "", (), program.plan)
-    session = watched_history(Task(program, (events,), settings=Settings.of(program)), "2026-07-01 18:00")
+    session = watched_history(
+        Task(program, (events,), settings=Settings.of(program)), ProgramText.of(program), "2026-07-01 18:00"
+    )
     with served(session) as (address, _):
         yield address
 

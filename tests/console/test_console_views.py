@@ -100,7 +100,7 @@ def test_idle_times_are_listed() -> None:
 
 def test_about_names_types_and_attributes() -> None:
     about = Views(watched(ALARM, SMOKE)).about(Nothing())
-    assert about["types"]["smoke"]["derived"] is False and about["outputs"] == ["alarm"]
+    assert about["types"]["smoke"]["kind"] == "event" and about["types"]["alarm"]["kind"] == "detected"
     assert about["events"] == 4
 
 

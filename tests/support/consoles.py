@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from augury.console.input_log import Setup
+from augury.console.program_text import ProgramText
 from augury.console.serving import ConsoleServer
-from augury.console.views import Views
 from augury.console.watched import WatchedSession
 from augury.core.clock import Clock
 from augury.core.model import Event, HistoryItem
@@ -35,7 +35,7 @@ def watched(
     """A session on the logical clock that was told some events, each in a step of its own."""
     compiled = compile(program)
     clock = Clock("logical")
-    setup = Setup(compiled, clock, (), Settings.of(compiled, clock="logical", **settings))
+    setup = Setup(ProgramText.of(compiled), clock, (), Settings.of(compiled, clock="logical", **settings))
     session = WatchedSession(setup)
     session.tell_history([read_event(e, clock) if isinstance(e, str) else e for e in events], until)
     return session
@@ -44,7 +44,7 @@ def watched(
 @contextmanager
 def served(session: WatchedSession) -> Iterator[tuple[str, httpx.Client]]:
     """The address of a console, and a client that has its token."""
-    server = ConsoleServer(Views(session))
+    server = ConsoleServer(session)
     with server.running() as address, httpx.Client(base_url=address, timeout=60) as client:
         yield address, client
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
+from augury.console.program_text import ProgramText
 from augury.core.clock import Clock
-from augury.core.model import Event, Fact, HistoryItem, OrderKey, content_id, spelling_of
+from augury.core.model import Event, Fact, HistoryItem, OrderKey, Revocation, content_id, spelling_of
+from augury.engine.changes import Changes
 from augury.program import Program, ProgramSession
 from augury.settings import Settings
 
@@ -20,39 +23,54 @@ class ClockAdvance:
     time: int
 
 
-Input: TypeAlias = HistoryItem | ClockAdvance
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """Rules that were added, as text, or one that was removed, by its label."""
+
+    text: str = ""
+    removed: str = ""
+
+    def apply(self, session: ProgramSession) -> Changes:
+        return session.remove_rule(self.removed) if self.removed else session.add_rules(self.text)
+
+
+Input: TypeAlias = HistoryItem | ClockAdvance | RuleChange
 
 
 @dataclass(frozen=True)
 class Setup:
     """What a session is opened with."""
 
-    program: Program
+    text: ProgramText
     clock: Clock
     facts: tuple[Fact, ...]
     settings: Settings
 
-    @property
+    @cached_property
+    def program(self) -> Program:
+        """The program as its user wrote it."""
+        return self.text.compile()
+
+    @cached_property
     def everything(self) -> Program:
         """The program with all that it derives as outputs, so that every derived event has its changes."""
-        plan = self.program.plan
-        types = dict.fromkeys((*plan.outputs, *(rule.type for rule in plan.rules)))
-        return replace(self.program, plan=replace(plan, outputs=tuple(types)))
+        return self.text.watched(self.program)
 
     def open(self) -> ProgramSession:
         return ProgramSession(self.everything, self.settings, clock=self.clock, facts=self.facts)
 
 
 def play(session: ProgramSession, inputs: Iterable[Input]) -> None:
-    """Tells a session its inputs, as many at a time as there are between two promises."""
-    for promise, group in groupby(inputs, key=lambda item: isinstance(item, ClockAdvance)):
-        items = list(group)
-        if promise:
-            for item in items:
-                assert isinstance(item, ClockAdvance)
+    """Tells a session its inputs, as many at a time as there are between two promises, or changes of rules."""
+    for pushed, group in groupby(inputs, key=lambda item: isinstance(item, Event | Revocation)):
+        if pushed:
+            session.push(list(group))
+            continue
+        for item in group:
+            if isinstance(item, ClockAdvance):
                 session.advance(session.clock.moment(item.time))
-        else:
-            session.push(items)
+            elif isinstance(item, RuleChange):
+                item.apply(session)
 
 
 @dataclass

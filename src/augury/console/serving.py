@@ -9,35 +9,43 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from augury.console.input_log import Setup
-from augury.console.views import Views
+from augury.console.program_text import ProgramText
+from augury.console.recording import Recording
+from augury.console.trial_views import TrialViews
 from augury.console.watched import WatchedSession
 from augury.console.web_app import application, listening
 from augury.job import Job
-from augury.program import Program
 from augury.settings import Task
 
 
-def watched_history(task: Task, until: str | None = None) -> WatchedSession:
+def watched_history(task: Task, text: ProgramText, until: str | None = None) -> WatchedSession:
     """A watched session that has been told a whole history."""
     job = Job(task, in_order=True)
-    assert isinstance(task.program, Program)
     facts = tuple(job.facts + job.graphs.facts(job.plan, job.facts))
-    watched = WatchedSession(Setup(task.program, job.clock, facts, task.settings))
+    watched = WatchedSession(Setup(text, job.clock, facts, task.settings))
     watched.tell_history(job.history.items(), job.time("--until", until))
+    return watched
+
+
+def watched_recording(recording: Recording) -> WatchedSession:
+    """A watched session that has been told a recording."""
+    watched = WatchedSession(recording.setup, recording.opened(), recording.base)
+    watched.tell_recording(recording)
     return watched
 
 
 class ConsoleServer:
     """The console on a free port, or on one that is asked for."""
 
-    def __init__(self, views: Views, port: int = 0) -> None:
+    def __init__(self, watched: WatchedSession, port: int = 0) -> None:
         import uvicorn
 
         self.token = secrets.token_urlsafe(24)
+        self.trials = TrialViews(watched)
         self._socket = listening(port)
         self.port = self._socket.getsockname()[1]
         config = uvicorn.Config(
-            application(views, self.token, lambda: self.server.should_exit), log_level="warning", access_log=False, lifespan="off",
+            application(watched, self.trials, self.token, lambda: self.server.should_exit), log_level="warning", access_log=False, lifespan="off",
             timeout_graceful_shutdown=1, server_header=False, h11_max_incomplete_event_size=65_536,
         )  # fmt: skip
         self.server = uvicorn.Server(config)
@@ -48,7 +56,10 @@ class ConsoleServer:
 
     def run(self) -> None:
         """Serves until it is stopped."""
-        self.server.run(sockets=[self._socket])
+        try:
+            self.server.run(sockets=[self._socket])
+        finally:
+            self.trials.close()
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -61,3 +72,4 @@ class ConsoleServer:
             self.server.should_exit = True
             thread.join(10)
             self._socket.close()
+            self.trials.close()

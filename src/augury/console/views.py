@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,13 @@ _GAPS = 40  # idle times that may be collapsed
 @dataclass(frozen=True)
 class Nothing:
     """A request without fields."""
+
+
+@dataclass(frozen=True)
+class MomentRequest:
+    """A request as of a moment; the latest where none is named."""
+
+    moment: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,19 +65,18 @@ class Views:
     def about(self, request: Nothing) -> dict[str, Any]:
         """The program and what it is about."""
         watched = self.watched
-        plan, clock = watched.setup.program.plan, watched.setup.clock
-        sources = {module.span.source.name: module.span.source.text for module in watched.setup.program.modules}
+        plan, clock = watched.session.program.plan, watched.setup.clock
         types = {
             name: {
                 "arity": arity,
                 "attributes": attribute_names(plan, (name, arity)),
-                "derived": (name, arity) in plan.derived,
+                "kind": watched.kind_of(name),
             }
             for name, arity in sorted(plan.event_types)
         }
         return {
-            "outputs": list(plan.outputs), "types": types, "clockKind": clock.kind, "live": watched.live,
-            "sources": [{"name": name, "text": text} for name, text in sources.items()],
+            "types": types, "clockKind": clock.kind, "live": watched.live,
+            "sources": [{"name": x.name, "text": x.text, "language": x.language} for x in watched.text.sources],
             "rules": [rule.label for rule in plan.rules],
             **self.state(),
         }  # fmt: skip
@@ -87,7 +92,7 @@ class Views:
                 "version": watched.version, "step": step, **watched.steps.times(step), "low": low, "high": high,
                 "events": session.counted, "late": session.late_count,
                 "detections": sum(len(lane) for lane in watched.lanes.values() if lane.kind == "detected"),
-                "problem": watched.problem, "live": watched.live,
+                "problem": watched.problem, "live": watched.live, "revision": watched.revision,
             }  # fmt: skip
 
     def _range(self) -> tuple[int, int]:
@@ -134,11 +139,6 @@ class Views:
 
     # One event
 
-    @cached_property
-    def _kinds(self) -> dict[str, str]:
-        plan = self.watched.setup.program.plan
-        return dict.fromkeys((rule.type for rule in plan.rules), "derived") | dict.fromkeys(plan.outputs, "detected")
-
     def item(self, request: ItemRequest) -> dict[str, Any]:
         """An event with what is noted of it."""
         watched = self.watched
@@ -146,7 +146,7 @@ class Views:
             lane, row = watched.item(request.type, request.id)
             event, clock = lane.events[row], watched.setup.clock
             gone, state = lane.gone[row], lane.state[row]
-            names = attribute_names(watched.setup.program.plan, (event.type, len(event.args)))
+            names = attribute_names(watched.session.program.plan, (event.type, len(event.args)))
             return {
                 "type": event.type, "id": event.id, "kind": lane.kind, "start": event.start, "end": event.end,
                 "text": show_event(event, clock), "arrived": lane.arrived[row], "step": lane.appeared[row],
@@ -174,7 +174,7 @@ class Views:
         ways = min(_MOST_WAYS, sum(bool(way[0].rule) for way in tree.ways))
         graphs = []
         for number in range(max(1, ways)):
-            graph = DerivationGraph(watched.setup.clock, self._kinds)
+            graph = DerivationGraph(watched.setup.clock, watched.kinds)
             graph.derivation(tree, number)
             graphs.append(graph.as_json())
         return {"derivations": graphs, "more": tree.more, "retracted": retracted}
@@ -189,7 +189,7 @@ class Views:
             session = watched.session_at(lane.gone[row] - 1 if lane.gone[row] <= step else step)
         with session._lock:
             trace = leads_to(session.circuit, event)
-        graph = DerivationGraph(watched.setup.clock, self._kinds)
+        graph = DerivationGraph(watched.setup.clock, watched.kinds)
         graph.forward(event, trace)
         return {"graph": graph.as_json(), "count": len(trace.events), "capped": trace.capped}
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
 
-from augury.console.input_log import ClockAdvance, Input, InputLog, Setup
+from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup
 from augury.console.lane_items import LATE, REFUSED, STANDING, LaneItems
+from augury.console.program_text import ProgramText, WrittenProgram, outputs_of
+from augury.console.recording import Recording
 from augury.core.errors import RunError
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.changes import Changes
@@ -35,11 +38,11 @@ class StepTimes:
     def __len__(self) -> int:
         return len(self.clock)
 
-    def add(self, session: ProgramSession) -> None:
+    def add(self, session: ProgramSession, wall: float | None = None) -> None:
         now, frontier = session.now, session.frontier
         self.clock.append(now if now is not None else _NO_FRONTIER)
         self.frontier.append(frontier if frontier is not None else _NO_FRONTIER)
-        self.wall.append(time.time())
+        self.wall.append(time.time() if wall is None else wall)
 
     def step_at(self, moment: int | None) -> int:
         """The last step whose clock is not after a moment; steps count from one."""
@@ -59,20 +62,32 @@ class StepTimes:
 class WatchedSession:
     """A session with the log of what it was told and what it answered. One thread tells it; others look."""
 
-    def __init__(self, setup: Setup, log: InputLog | None = None) -> None:
-        self.setup, self.session = setup, setup.open()
-        self.log = log or InputLog()
+    def __init__(self, setup: Setup, session: ProgramSession | None = None, base: bytes = b"") -> None:
+        self.setup, self.session = setup, session or setup.open()
+        self.text = setup.text  # as it runs now: rules may have changed since it was opened
+        self.log = InputLog(base=base)
         self.lanes: dict[tuple[Kind, str, int], LaneItems] = {}
         self.steps, self.samples = StepTimes(), list[dict[str, Any]]()
         self.lock = RLock()
         self.live = False
         self.problem = ""
-        self._latest = None  # type: int | None
+        self.revision = 0  # grows where the program changes, or its clock
+        self.busy = 0.0  # seconds that steps took
+        self._latest: int | None = None
         self._as_of: tuple[int, ProgramSession] | None = None
         self._sampled = 0.0
         self.every = 1.0  # seconds between two figures; 0 is after each step
-        self._kinds: dict[str, Kind] = dict.fromkeys((rule.type for rule in setup.program.plan.rules), "derived")
-        self._kinds |= dict.fromkeys(setup.program.plan.outputs, "detected")
+        self._wall: float | None = None  # when a step was taken that is told again
+        plan = setup.program.plan
+        self.kinds: dict[str, Kind] = dict.fromkeys((rule.type for rule in plan.rules), "derived")
+        self.kinds |= dict.fromkeys(plan.outputs, "detected")
+
+    def begin(self, setup: Setup) -> None:
+        """Begins anew, before anything was told: with another clock."""
+        with self.lock:
+            assert not self.steps
+            self.setup, self.text, self.session = setup, setup.text, setup.open()
+            self.revision += 1
 
     # Inputs
 
@@ -88,9 +103,38 @@ class WatchedSession:
             self.advance(until)
             self.sample()
 
+    def tell_recording(self, recording: Recording) -> None:
+        """Tells the session all steps of a recording, each with the time at which it was taken."""
+        steps = recording.steps()
+        for number, (wall, inputs) in enumerate(steps):
+            self._wall = wall
+            self._take(inputs)
+            if number % max(1, len(steps) // SAMPLES) == 0 or number == len(steps) - 1:
+                self.sample()
+        self._wall = None
+
+    def _take(self, inputs: Sequence[Input]) -> None:
+        """One step of a recording."""
+        for item in inputs:
+            if isinstance(item, ClockAdvance):
+                self.advance(item.time)
+            elif isinstance(item, RuleChange):
+                self._change_rule(item)
+        items = [item for item in inputs if isinstance(item, Event | Revocation)]
+        if items:
+            self.push(items)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """One step at a time, whose length is noted."""
+        with self.lock:
+            start = time.perf_counter()
+            yield
+            self.busy += time.perf_counter() - start
+
     def push(self, items: Sequence[HistoryItem]) -> None:
         """One step with events and revocations."""
-        with self.lock:
+        with self._working():
             named = self.log.named(items)
             late_before, refused_before = len(self.session.late), len(self.session.rejected)
             before = self._latest
@@ -102,21 +146,35 @@ class WatchedSession:
 
     def advance(self, moment: int) -> None:
         """One step without events: nothing more ends at or before a time."""
-        with self.lock:
+        with self._working():
             self._took(self.session.advance(self.setup.clock.moment(moment)), [ClockAdvance(moment)])
 
-    def add_rules(self, text: str) -> None:
-        """Adds rules, which run on the state that is held."""
+    def change_rules(self, text: ProgramText) -> dict[str, int]:
+        """Goes over to other rules, which run on the state that is held: how many were added and removed."""
         with self.lock:
-            changes = self.session.add_rules(text)
-            self.setup = Setup(self.setup.program.with_rules(text), *self._rest_of_setup)
-            for rule in self.setup.program.plan.rules:
-                self._kinds.setdefault(rule.type, "detected")
-            self._took(changes, [])
+            program = text.compile()
+            difference = WrittenProgram(program).difference(WrittenProgram(self.session.program))
+            plan = program.plan
+            for rule in plan.rules:
+                self.kinds.setdefault(rule.type, "derived")
+            self.kinds |= dict.fromkeys(plan.outputs, "detected")
+            if difference.added:
+                types = list(dict.fromkeys(rule.type for rule in plan.rules))
+                self._change_rule(
+                    RuleChange("".join(f"{text}.\n" for text in difference.added) + outputs_of(types, plan.prefixes))
+                )
+            for label in difference.removed:
+                self._change_rule(RuleChange(removed=label))
+            self.text = text
+            self.revision += 1
+            return {"added": len(difference.added), "removed": len(difference.removed)}
 
-    @property
-    def _rest_of_setup(self) -> tuple[Any, ...]:
-        return self.setup.clock, self.setup.facts, self.setup.settings
+    def _change_rule(self, change: RuleChange) -> None:
+        with self._working():
+            changes = change.apply(self.session)
+            for rule in self.session.program.plan.rules:
+                self.kinds.setdefault(rule.type, "detected")
+            self._took(changes, [change])
 
     def _add_inputs(self, items: Iterable[HistoryItem], latest: int | None, refused: set[str]) -> None:
         step = len(self.steps) + 1
@@ -140,18 +198,21 @@ class WatchedSession:
         step, now = len(self.steps) + 1, self.session.now or 0
         for change in changes:
             event = change.event
-            lane = self._lane(self._kinds[event.type], event.type, len(event.args))
+            lane = self._lane(self.kind_of(event.type), event.type, len(event.args))
             if change.op == "retract":
                 lane.remove(event.id, step)
             else:
                 lane.add(Event(event.type, event.args, event.start, event.end, event.id), step, now)
-        self.steps.add(self.session)
+        self.steps.add(self.session, self._wall)
         self.log.add(inputs, self.session)
         for lane in self.lanes.values():
             if len(lane) > _MOST_ITEMS:
                 lane.forget(_MOST_ITEMS // 2)
         if self.live and time.time() - self._sampled >= self.every:
             self.sample()
+
+    def kind_of(self, type: str) -> Kind:
+        return self.kinds.get(type, "event")
 
     def _lane(self, kind: Kind, name: str, arity: int) -> LaneItems:
         lane = self.lanes.get((kind, name, arity))
@@ -187,15 +248,33 @@ class WatchedSession:
                 self._as_of = (step, self.log.session(self.setup, step))
             return self._as_of[1]
 
+    def recording(self, step: int | None = None) -> Recording:
+        """The session up to a step, as far as it is held."""
+        with self.lock:
+            log, last = self.log, len(self.steps) if step is None else step
+            counts = tuple(log.counts[: max(0, last - log.base_step)])
+            walls = tuple(self.steps.wall[log.base_step : log.base_step + len(counts)])
+            return Recording(self.setup, tuple(log.inputs[: counts[-1] if counts else 0]), counts, walls, log.base)
+
+    def trial(self, step: int | None = None, inputs: bool = True) -> Recording:
+        """What is tried out: the session with the rules that run now, or without its inputs just these."""
+        recording = self.recording(step if inputs else 0)
+        if recording.base and inputs:
+            return recording
+        kept = [(number, item) for number, item in enumerate(recording.inputs, 1) if not isinstance(item, RuleChange)]
+        numbers = [number for number, _ in kept]
+        counts = tuple(bisect_right(numbers, count) for count in recording.counts)
+        setup = replace(self.setup, text=self.text)
+        return Recording(setup, tuple(item for _, item in kept), counts, recording.wall)
+
     def sample(self) -> None:
         """Notes the figures of now."""
         stats = self.session.stats()
         self._sampled = time.time()
         times = self.steps.times(len(self.steps))
-        seconds = sum(row["seconds"] for row in stats["operators"])
         self.samples.append(
             {
-                **times, "wall": self._sampled, "step": len(self.steps), "seconds": seconds,
+                **times, "wall": self.steps.wall[-1] if self.steps else self._sampled, "step": len(self.steps), "seconds": self.busy,
                 **{name: stats[name] for name in ("events", "matches", "late", "rows", "bytes", "steps")},
                 "rules": stats["rules"],
             }

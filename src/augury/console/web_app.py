@@ -18,8 +18,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from augury.console.access import AccessCheck, RequestRefused, body_of, headers_of_page, read_request, refusal, secured
-from augury.console.views import ItemRequest, Nothing, TimelineRequest, Views, as_text
+from augury.console.access import AccessCheck, body_of, headers_of_page, refusal, secured
+from augury.console.edits import HypothesisRequest
+from augury.console.recording import ENDING
+from augury.console.request_fields import RequestRefused, read_request
+from augury.console.state_views import StateViews
+from augury.console.trial_views import ArgumentRequest, AtomRequest, DraftRequest, TrialViews
+from augury.console.views import ItemRequest, MomentRequest, Nothing, TimelineRequest, Views, as_text
+from augury.console.watched import WatchedSession
 from augury.core.errors import AuguryError
 
 _PAGE = """<!doctype html>
@@ -43,8 +49,9 @@ _BETWEEN_FRAMES, _SILENCE = 0.2, 15.0  # seconds
 _MOST_LISTENERS = 32
 
 
-def questions(views: Views) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
+def questions(watched: WatchedSession, trials: TrialViews) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
     """Each question of the page: what it asks with, and what answers it."""
+    views, state = Views(watched), StateViews(watched)
     return {
         "about": (Nothing, views.about),
         "timeline": (TimelineRequest, views.timeline),
@@ -52,12 +59,22 @@ def questions(views: Views) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]
         "item": (ItemRequest, views.item),
         "why": (ItemRequest, views.why),
         "leads-to": (ItemRequest, views.leads_to),
+        "goals": (MomentRequest, state.goals),
+        "plan": (Nothing, state.plan),
+        "metrics": (Nothing, state.metrics),
+        "why-not": (AtomRequest, trials.why_not),
+        "values": (ArgumentRequest, trials.values),
+        "what-if": (HypothesisRequest, trials.what_if),
+        "check": (DraftRequest, trials.check),
+        "apply": (DraftRequest, trials.apply),
     }
 
 
-def application(views: Views, token: str, stopping: Callable[[], bool] = lambda: False) -> Starlette:
+def application(
+    watched: WatchedSession, trials: TrialViews, token: str, stopping: Callable[[], bool] = lambda: False
+) -> Starlette:
     """The console of a watched session."""
-    table = questions(views)
+    table, views = questions(watched, trials), Views(watched)
     listeners = 0
 
     async def page(request: Request) -> Response:
@@ -79,6 +96,11 @@ def application(views: Views, token: str, stopping: Callable[[], bool] = lambda:
         asked = read_request(kind, await body_of(request))
         result = await run_in_threadpool(view, asked)
         return secured(Response(as_text(result), media_type="application/json"))
+
+    async def recording(request: Request) -> Response:
+        data = await run_in_threadpool(trials.recorded, MomentRequest())
+        kept = {"content-disposition": f'attachment; filename="session{ENDING}"'}
+        return secured(Response(data, media_type="application/octet-stream", headers=kept))
 
     async def changes(request: Request) -> Response:
         nonlocal listeners
@@ -106,6 +128,7 @@ def application(views: Views, token: str, stopping: Callable[[], bool] = lambda:
         routes=[
             Route(f"/{token}/", page),
             Route(f"/{token}/changes", changes),
+            Route(f"/{token}/session{ENDING}", recording),
             Route(f"/{token}/ask/{{question}}", answer, methods=["POST"]),
             Route(f"/{token}/{{name}}", asset),
         ],

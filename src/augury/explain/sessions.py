@@ -14,7 +14,7 @@ from augury.explain.operator_plan import OperatorPlan
 from augury.explain.plans import explained
 from augury.explain.proofs import Proofs
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
-from augury.explain.why_not import misses_as_json, show_misses
+from augury.explain.why_not import Miss, misses_as_json, show_misses
 from augury.explain.why_not import why_not as nearest_misses
 from augury.sinks.markup import Explanation
 
@@ -38,6 +38,15 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
 
 def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text") -> str:
     """Why an event such as `alarm('l1')` was not detected: for each rule the nearest partial match and what failed."""
+    misses = misses_of(session, atom)
+    _one_of(format, "text", "json")
+    if format == "json":
+        return json.dumps(misses_as_json(misses, session.clock), ensure_ascii=False)
+    return Explanation(show_misses(misses, session.clock))
+
+
+def misses_of(session: Session, atom: str) -> list[Miss]:
+    """For each rule that could derive an atom, the nearest partial match among what a session holds."""
     circuit = session.circuit
     tables = [
         *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
@@ -45,7 +54,7 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
     ]
     held = [circuit.event((t, row)) for t in tables for row in t.standing().tolist()]
     context = circuit.context
-    misses = nearest_misses(
+    return nearest_misses(
         session.program.plan,
         circuit.rules.values(),
         held,
@@ -55,10 +64,6 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
         atom,
         session.now,
     )
-    _one_of(format, "text", "json")
-    if format == "json":
-        return json.dumps(misses_as_json(misses, session.clock), ensure_ascii=False)
-    return Explanation(show_misses(misses, session.clock))
 
 
 def _id(event: Event) -> str:

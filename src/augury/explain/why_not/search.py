@@ -17,7 +17,7 @@ from augury.core.model import Event, OrderKey, order_key
 from augury.explain.why_not.asked import Asked
 from augury.explain.why_not.candidates import EACH, PAIRS, Nearby
 from augury.explain.why_not.nearest_run import NearestRun
-from augury.explain.why_not.words import UNTOLD, MissWording, interval_of
+from augury.explain.why_not.words import UNTOLD, FailedCondition, MissWording, interval_of
 from augury.semantics.groups import GroupEvaluator, cover
 from augury.semantics.occurrences import Row, distinct
 from augury.semantics.throttling import decided
@@ -95,7 +95,11 @@ class Search:
         match node:
             case n.Scan() | n.Instant() | n.Every():
                 blank = NearMiss(Row(0, 0), 1)
-                return [] if self.world.fitting(node) else [blank.but(self.words.missing(node, self.world))]
+                return (
+                    []
+                    if self.world.fitting(node)
+                    else [blank.but(FailedCondition(self.words.missing(node, self.world), node.span))]
+                )
             case n.SessionWindow():
                 return [] if self.world.fitting(node) else self._no_session(node)
             case n.Graph() | n.Unfold():

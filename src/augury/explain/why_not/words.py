@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Self, assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Binding, Scalars
@@ -11,7 +11,7 @@ from augury.algebra.plan import Plan
 from augury.algebra.scalar import RowError, compare
 from augury.algebra.terms import Build, Const, Expr, Var, show, variables
 from augury.core.clock import Clock, show_duration
-from augury.core.errors import counted
+from augury.core.errors import Span, counted
 from augury.core.model import Event, equal, show_value
 from augury.explain.why_not.asked import Asked, admits
 from augury.explain.why_not.candidates import Nearby
@@ -30,6 +30,18 @@ _APART = {
     "STARTS": "{left} does not start with {right} and end before it",
     "FINISHES": "{left} does not end with {right} and start after it",
 }
+
+
+class FailedCondition(str):
+    """What failed, in words, with where the condition is written and the events that blocked it."""
+
+    span: Span | None
+    events: tuple[Event, ...]
+
+    def __new__(cls, text: str, span: Span | None = None, events: tuple[Event, ...] = ()) -> Self:
+        result = super().__new__(cls, text)
+        result.span, result.events = span, events
+        return result
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,8 @@ class MissWording:
         return [self.too_long(f"window {show_duration(min(broken))}", row.start, row.end)] if broken else []
 
     def blocked(self, blocker: Row) -> str:
-        return f"blocked by {self.row(blocker)} [{', '.join(p.id for p in blocker.parts)}]"
+        text = f"blocked by {self.row(blocker)} [{', '.join(p.id for p in blocker.parts)}]"
+        return FailedCondition(text, None, blocker.parts)
 
     def keys(self, left: Row, right: Row, kept: Row) -> list[str]:
         """The shared variables on which two rows differ, said of the one that is not kept."""
@@ -118,14 +131,19 @@ class MissWording:
             return f"{name} took {self.events(instead) or 'other events'} instead"
         return f"{name} used up {self.events(both[1 - later])} with {self.events(used)}"
 
-    def condition(self, condition: n.Condition, row: Row, world: Nearby) -> str:
+    def condition(self, condition: n.Condition, row: Row, world: Nearby) -> FailedCondition:
+        """A condition that failed, with its values."""
+        if isinstance(condition, n.NoneInside):
+            blocker = world.within(condition, row)
+            window = self.stretch(*row.labels[condition.window][:2])
+            excluded = n.part_after(condition.window) is not None
+            text = f"{self.blocked(blocker)}, {'which NOT excludes' if excluded else f'inside {condition.window} {window}'}"
+            return FailedCondition(text, condition.span, blocker.parts)
+        return FailedCondition(self._failed(condition, row, world), condition.span)
+
+    def _failed(self, condition: n.Condition, row: Row, world: Nearby) -> str:
         when = ""
         match condition:
-            case n.NoneInside():
-                if n.part_after(condition.window) is not None:
-                    return f"{self.blocked(world.within(condition, row))}, which NOT excludes"
-                window = self.stretch(*row.labels[condition.window][:2])
-                return f"{self.blocked(world.within(condition, row))}, inside {condition.window} {window}"
             case n.Spans():
                 named = [row.labels[label] for label in condition.labels]
                 return self.too_long(show_condition(condition), min(i.start for i in named), max(i.end for i in named))
@@ -133,7 +151,7 @@ class MissWording:
                 if world.static.timed:
                     time = self.clock.show(row.asked_at(condition) + condition.was)
                     when = f" {'just before' if condition.was else 'at'} {time}"
-            case n.Compare() | n.AnyOf() | n.Relates() | n.Relative():
+            case n.Compare() | n.AnyOf() | n.Relates() | n.Relative() | n.NoneInside():
                 pass
             case _:
                 assert_never(condition)

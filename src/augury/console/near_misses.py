@@ -1,0 +1,51 @@
+"""Why an event was not detected, as data: the events that there were, what failed, and where that is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augury.core.errors import Span
+from augury.core.model import Event, show_value
+from augury.explain.sessions import misses_of
+from augury.explain.why_not import FailedCondition
+from augury.notation import show_event
+from augury.program import ProgramSession
+
+
+def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
+    """For each rule that could derive an atom, its nearest partial match; the nearest rule first."""
+    misses = misses_of(session, atom)
+    rules = {rule.label: rule for rule in session.circuit.rules.values()}
+
+    def event(item: Event) -> dict[str, Any]:
+        kind = "derived" if (item.type, len(item.args)) in session.circuit.derived else "event"
+        return {
+            "type": item.type, "id": item.id, "kind": kind, "args": [show_value(arg) for arg in item.args],
+            "start": item.start, "end": item.end, "text": show_event(item, session.clock),
+        }  # fmt: skip
+
+    def failed(text: str) -> dict[str, Any]:
+        span = text.span if isinstance(text, FailedCondition) else None
+        blockers = text.events if isinstance(text, FailedCondition) else ()
+        return {"text": str(text), "place": place_of(span), "events": [event(item) for item in blockers]}
+
+    ordered = sorted(misses, key=lambda miss: (len(miss.failed), -len(miss.parts) / max(1, miss.total)))
+    return [
+        {
+            "rule": miss.rule, "place": place_of(rules[miss.rule].span) if miss.rule in rules else None, "total": miss.total,
+            "parts": [event(part) for part in miss.parts], "failed": [failed(text) for text in miss.failed],
+        }
+        for miss in ordered
+    ]  # fmt: skip
+
+
+def place_of(span: Span | None) -> dict[str, Any] | None:
+    """Where something is written, as JavaScript counts: in units of UTF-16."""
+    if span is None or not span.source.text or span.start == span.end:
+        return None
+    text = span.source.text
+
+    def units(end: int) -> int:
+        return len(text[:end].encode("utf-16-le", "surrogatepass")) // 2
+
+    return {"source": span.source.name, "from": units(span.start), "to": units(span.end)}
