@@ -238,8 +238,11 @@ def test_how_long_a_chosen_answer_may_change() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_was_said_as_final_stays(seed: int) -> None:
-    spec, steps = write_run_case(Random(f"telling {seed}").randint, 9)
-    plan, history = augury.compile(spec.text).plan, flat(steps)
+    number = Random(f"telling {seed}").randint
+    spec, steps = write_run_case(number, 9)
+    while (program := compiled(spec.text)) is None:  # refused: its conditions contradict each other
+        spec, steps = write_run_case(number, 9)
+    plan, history = program.plan, flat(steps)
     told = replay(plan, history, Clock(), emit="final", lateness=3)
     assert all(change.op == "insert" for change in told.changes)
     in_time = [item for item in history if item not in told.late]

@@ -57,6 +57,7 @@ class CaseItem(pytest.Item):
     def __init__(self, *, case: Case, **options: Any) -> None:
         super().__init__(**options)
         self.case = case
+        self.funcargs: dict[str, object] = {}  # pytest-lsp fails on tests that have no such attribute
 
     def runtest(self) -> None:
         from augury.tools.case_runs import run_cases
