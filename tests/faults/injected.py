@@ -31,16 +31,12 @@ from tests.unit.test_memory import PROGRAMS
 _ENGINE = tuple(
     str(Path(augury.__file__).parent / folder) for folder in ("engine", "storage", "knowledge", "algebra", "graphs")
 )
-# The functions that take and release the lock of a session: a fault between two of their lines has no remedy.
-_LOCKS = {
-    *("Session.push", "SessionCore._exclusive"),
-    *(f"SessionLock.{name}" for name in ("__enter__", "__exit__", "_leave", "enter_step", "leave_step")),
-}
 # The files with what happens once a step counts.
 _AFTER = (
     "session.py",
     "session_core.py",
     "atomic.py",
+    "session_lock.py",
     "callbacks.py",
     "emission.py",
     "table.py",
@@ -76,16 +72,18 @@ class Injected(MemoryError):
 
 @dataclass
 class Lines:
-    """Raises at the n-th line of the engine, counted from where it is armed."""
+    """Raises at the n-th line of the engine, or of some of its files, counted from where it is armed."""
 
     at: int | None = None
     count: int = 0
     where: str = ""
     error: type[BaseException] = Injected
+    files: tuple[str, ...] = ()
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
         code = frame.f_code
-        return self._line if code.co_filename.startswith(_ENGINE) and code.co_qualname not in _LOCKS else None
+        counts = code.co_filename.endswith(self.files) if self.files else code.co_filename.startswith(_ENGINE)
+        return self._line if counts else None
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +43,7 @@ class Session(SessionCore):
         as a DataFrame of pandas or Polars. A table of several types has a column `type`.
         """
         lock = self._lock
-        lock.enter_step()
+        lock.enter_step(sys._getframe())
         try:
             if type(events) is Event and (changes := push_event(self, events)) is not None:
                 return changes

@@ -15,12 +15,12 @@ from augury.compiled import Compiled, check_clock
 from augury.core.arrays import Array
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
-from augury.core.errors import DataError, RunError, UnusableError, too_deep
+from augury.core.errors import DataError, RunError, UnusableError
 from augury.core.jit import count_work
 from augury.core.model import Event, HistoryItem
 from augury.core.standing import Frontier
 from augury.engine.admission import Admission, AdmissionRules
-from augury.engine.atomic import Compaction, SessionLock, StepTransaction, release
+from augury.engine.atomic import Compaction, StepTransaction
 from augury.engine.callbacks import Callbacks
 from augury.engine.changes import Changes
 from augury.engine.circuit import Circuit
@@ -32,6 +32,7 @@ from augury.engine.input_ids import InputIds
 from augury.engine.insertion import insert
 from augury.engine.intake import Intake
 from augury.engine.learning import known_name
+from augury.engine.session_lock import ExclusiveStep, SessionLock, release
 from augury.knowledge.facts import check_facts, facts_from
 from augury.knowledge.graphs import Graphs
 from augury.knowledge.knowledge_base import Knowledge
@@ -196,16 +197,9 @@ class SessionCore:
 
     # Steps
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def _exclusive(self) -> ExclusiveStep:
         """One writer at a time; readers wait."""
-        self._lock.enter_step()
-        try:
-            yield
-        except RecursionError:
-            raise too_deep() from None
-        finally:
-            self._lock.leave_step()
+        return ExclusiveStep(self._lock)
 
     def _step(
         self, admission_of: Callable[[], Admission | None], frontier: int | None = None, over: bool = False

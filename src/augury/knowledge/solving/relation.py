@@ -250,9 +250,9 @@ class FactRelation:
         if self.since is None:
             which, rows = self.rows.find(fields, asked, count)
         else:
-            if fields not in self.indexes:
-                self.indexes[fields] = AsOfIndex(self, fields)
-            which, rows = self.indexes[fields].find(asked, times)
+            index = self.indexes.pop(fields, None) or AsOfIndex(self, fields)
+            which, rows = index.find(asked, times)
+            self.indexes[fields] = index  # one that was broken off while it took in changes is made anew
         return which, [self.rows.data[i, rows] for i in range(self.arity)]
 
     def standing(self, time: int) -> list[Array]:
