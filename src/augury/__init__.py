@@ -17,10 +17,11 @@ from augury.knowledge.timeline import Statement
 from augury.program import Program, compile
 from augury.program import ProgramSession as Session
 from augury.run import Result, run
+from augury.service import live
 from augury.sources import read
 
 __all__ = [
     "AuguryError", "CallbackErrors", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program",
     "ProgramError", "Result", "Revocation", "RunError", "Session", "SnapshotError", "Statement", "Term", "UnusableError",
-    "aggregate", "compile", "function", "rdf", "read", "run",
+    "aggregate", "compile", "function", "live", "rdf", "read", "run",
 ]  # fmt: skip

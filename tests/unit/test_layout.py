@@ -32,6 +32,7 @@ BOXES = {
         "testing",
         "terminal",
         "job",
+        "service",
         "examples",
         "lint",
         "tools",

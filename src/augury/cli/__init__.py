@@ -24,6 +24,7 @@ COMMANDS = {
     "explain": ("explain", "Show how a program is read and what runs."),
     "run": ("run", "Run a program over events and write what it derives."),
     "stream": ("stream", "Run a program over events as they come, on Spark."),
+    "live": ("live", "Run a program as a service, from and to brokers, databases and files."),
     "why": ("why", "Show why an event was detected."),
     "why-not": ("why", "Show why an event was not detected, and what came nearest."),
     "console": ("console", "Open a page that shows what a program does with its events."),

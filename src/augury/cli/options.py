@@ -255,6 +255,19 @@ class TaskOptions:
 task_options = gathered(TaskOptions, "options")
 
 
+def task_option(*names: str) -> Callable[[AnyCommand], AnyCommand]:
+    """Some options of a task, for commands that take others in place of the rest."""
+    annotated = get_type_hints(TaskOptions, include_extras=True)
+
+    def apply(command: AnyCommand) -> AnyCommand:
+        result = command
+        for name in reversed(names):
+            result = annotated[name].__metadata__[0](result)
+        return result
+
+    return apply
+
+
 @dataclass(frozen=True)
 class Cluster:
     """Where Spark runs, and how it is set up."""

@@ -102,6 +102,12 @@ class Address:
         """The address as it may be shown: without what is secret."""
         return redacted(self.text)
 
+    @property
+    def name(self) -> str:
+        """The address without its options and without what is secret: what names a source or a sink on disk."""
+        plain = self.rest if self.scheme in ("file", "-") else f"{self.scheme}://{self.rest}"
+        return redacted(f"{self.type}={plain}" if self.type else plain)
+
     def read(self, kind: builtins.type[Options]) -> Options:
         """The options as a frozen dataclass, whose defaults say of what type each is; others are refused."""
         defaults: dict[str, Any] = {f.name.replace("_", "-"): f.default for f in fields(kind)}  # type: ignore[arg-type]

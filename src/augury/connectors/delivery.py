@@ -151,6 +151,8 @@ class DeliveryReader:
         return other
 
 
-def typed(deliveries: list[Delivery], type: str | None) -> list[Delivery]:
-    """Deliveries whose events are of a type where they name none."""
-    return deliveries if type is None else [replace(delivery, type=type) for delivery in deliveries]
+def typed(deliveries: list[Delivery], type: str | None, facts: str = "") -> list[Delivery]:
+    """Deliveries whose events are of a type where they name none, or whose lines are facts."""
+    if type is None and not facts:
+        return deliveries
+    return [replace(each, type=each.type or type, facts=each.facts or facts) for each in deliveries]

@@ -23,7 +23,9 @@ class EventSource(ABC):
     """
 
     replayable: ClassVar[bool] = True
+    parted: ClassVar[bool] = False  # whether time passes in each part by itself
     type: str | None = None  # of events that name none
+    facts: str = ""  # the predicate whose facts it delivers, instead of events
 
     def open(self, position: Position | None) -> None:
         """Begins behind a position; without one where the options of the address say. Raises UnavailableError, or
@@ -39,7 +41,7 @@ class EventSource(ABC):
 
     def poll(self, most: int, seconds: float) -> list[Delivery]:
         """What has come; events that name no type have that of the address."""
-        return typed(self.fetch(most, seconds), self.type)
+        return typed(self.fetch(most, seconds), self.type, self.facts)
 
     def commit(self, position: Position) -> None:
         """All input up to a position is safe; the source need not deliver it again."""

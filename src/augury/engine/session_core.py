@@ -81,7 +81,7 @@ class SessionCore:
         self._circuit: Circuit | None = None
         self.lateness: int | None = None
         self.revision: int | None = None
-        self._intake = Intake(self._reading, self.settings.strict, self.settings.limits)
+        self._intake = Intake(self.reading_clock, self.settings.strict, self.settings.limits)
         if clock is not None:
             self._clock = clock
         if clock is not None or self.settings.clock is not None or program.plan.tick is not None:
@@ -113,7 +113,7 @@ class SessionCore:
         self._wire(circuit)
         return circuit
 
-    def _reading(self, first: object) -> Clock:
+    def reading_clock(self, first: object) -> Clock:
         """The clock that reads inputs; a unit of times that was guessed from the first one is reported."""
         self._open(first)
         clock = self._clock.reading(first)
@@ -134,7 +134,7 @@ class SessionCore:
     @property
     def clock(self) -> Clock:
         """What times mean; known from the first event on, unless it was given."""
-        if self._circuit is None and not hasattr(self, "_clock"):
+        if self._circuit is None and not self.opened_clock:
             raise RunError("the clock is known with the first event", hint='open the session with clock="logical"')
         return self._clock
 
@@ -158,6 +158,11 @@ class SessionCore:
         self._lock.circuit = weakref.ref(circuit)
         self._weighed = circuit.weight
         self._circuit = circuit
+
+    @property
+    def opened_clock(self) -> bool:
+        """Whether the clock has been chosen."""
+        return hasattr(self, "_clock")
 
     def close(self) -> None:
         """Forgets the circuit and the clock that the first events have opened it with."""
