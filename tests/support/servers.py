@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,12 +40,12 @@ class Server:
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
-        log = (self.folder / "log.txt").open("ab")
         options = {"user": self.user, "group": self.user} if self.user and os.getuid() == 0 else {}
-        self._process = subprocess.Popen(
-            self.command, cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-            env={**os.environ, **self.environment}, start_new_session=True, **options,
-        )  # type: ignore[call-overload]  # fmt: skip
+        with (self.folder / "log.txt").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command, cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env={**os.environ, **self.environment}, start_new_session=True, **options,
+            )  # type: ignore[call-overload]  # fmt: skip
         until = time.monotonic() + _PATIENCE
         while not (self.ready or listens)(self.port):
             if self._process.poll() is not None or time.monotonic() > until:
@@ -270,8 +270,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def _shut(line: socket.socket) -> None:
-    for act in (lambda: line.shutdown(socket.SHUT_RDWR), line.close):
-        try:
-            act()
-        except OSError:
-            continue
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
+    line.close()

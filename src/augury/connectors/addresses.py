@@ -47,6 +47,7 @@ CONNECTORS: dict[str, Connector] = {
     "file": Connector(f"{_HERE}.growing_files"),
     **dict.fromkeys(("s3", "gs", "abfs", "memory"), Connector(f"{_HERE}.growing_files", "files", writes=False)),
     "-": Connector(f"{_HERE}.standard_streams"),
+    "kafka": Connector(f"{_HERE}.kafka", "kafka"),
 }
 
 

@@ -1,0 +1,55 @@
+"""Servers that tests of connectors share, one of each kind; where one is not installed, its tests are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.support import servers
+from tests.support.servers import NotInstalled, Server
+
+
+def _started(running: AbstractContextManager[Server]) -> Iterator[Server]:
+    try:
+        server = running.__enter__()
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    try:
+        yield server
+    finally:
+        running.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _started(servers.kafka(tmp_path_factory.mktemp("servers") / "kafka"))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _started(servers.postgres(_open_folder(tmp_path_factory) / "postgres"))
+
+
+@pytest.fixture(scope="session")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _started(servers.mosquitto(tmp_path_factory.mktemp("servers") / "mosquitto"))
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _started(servers.redis(tmp_path_factory.mktemp("servers") / "redis"))
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _started(servers.nats(tmp_path_factory.mktemp("servers") / "nats"))
+
+
+def _open_folder(factory: pytest.TempPathFactory) -> Path:
+    """A folder that another user may enter."""
+    folder = factory.mktemp("servers")
+    folder.chmod(0o755)
+    return folder
