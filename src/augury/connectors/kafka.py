@@ -191,7 +191,7 @@ class KafkaSource(EventSource):
         for message in messages:
             error = message.error()
             if error is None:
-                groups.setdefault((message.topic(), message.partition()), []).append(message)
+                groups.setdefault((str(message.topic()), int(message.partition() or 0)), []).append(message)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET or error.code() == KafkaError.OFFSET_OUT_OF_RANGE:
                 raise RunError(
                     f"{self.address}: the topic does not hold the messages any more behind which the state stands",

@@ -101,9 +101,9 @@ class ProtobufDecoder:
         files = descriptor_pb2.FileDescriptorSet.FromString(Path(options.schema).read_bytes())
         pool = descriptor_pool.DescriptorPool()
         for file in files.file:
-            pool.Add(file)  # type: ignore[no-untyped-call]
+            pool.Add(file)
         try:
-            self._message = message_factory.GetMessageClass(pool.FindMessageTypeByName(options.message))  # type: ignore[no-untyped-call]
+            self._message = message_factory.GetMessageClass(pool.FindMessageTypeByName(options.message))
         except KeyError:
             raise RunError(f"{options.schema} has no message `{options.message}`") from None
         self.framed = bool(options.registry)
@@ -118,7 +118,10 @@ class ProtobufDecoder:
             message = self._message.FromString(payload)
         except DecodeError:
             raise DataError("malformed Protobuf") from None
-        return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+        result: dict[str, Any] = MessageToDict(
+            message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        )
+        return result
 
 
 def _behind_indexes(payload: bytes) -> bytes:
