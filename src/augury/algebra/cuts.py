@@ -191,8 +191,8 @@ def _labels_used(rule: n.Rule) -> set[str]:
 
 def _variables_used(rule: n.Rule) -> set[str]:
     """The variables that a rule uses anywhere."""
-    found = variables(*rule.values).union(*(n.condition_vars(c) for c in rule.conditions))
-    return found.union(*(n.bound_vars(node) for node in rule.nodes))
+    used = variables(*rule.values).union(*(n.condition_vars(c) for c in rule.conditions))
+    return used.union(*(n.bound_vars(node) for node in rule.nodes))
 
 
 class _Times:

@@ -35,12 +35,12 @@ class KeyColumn:
     @property
     def held(self) -> frozenset[Predicate]:
         """The types whose heads hold it: no two buckets make equal events of them."""
-        return frozenset(type for type, at in self.heads.items() if at)
+        return frozenset(type for type, positions in self.heads.items() if positions)
 
     def adds_to(self, columns: Iterable[KeyColumn]) -> bool:
         """Whether it takes an argument that no other column takes."""
         taken = [column.keys for column in columns]
-        return any(all(min(at) != min(keys[type]) for keys in taken) for type, at in self.keys.items())
+        return any(all(min(positions) != min(keys[type]) for keys in taken) for type, positions in self.keys.items())
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,16 @@ def _ways(options: Sequence[Options], number: int, column: KeyColumn, but: Itera
     """The ways in which one rule can have a key beside those before it; behind the last one, whether all fit."""
     keys, heads = column.keys, column.heads
     if number == len(options):
-        if all(at & heads[t] for t, at in keys.items() if t in heads):
-            yield KeyColumn({t: at & heads[t] if t in heads else at for t, at in keys.items()}, heads)
+        if all(positions & heads[t] for t, positions in keys.items() if t in heads):
+            yield KeyColumn(
+                {t: positions & heads[t] if t in heads else positions for t, positions in keys.items()}, heads
+            )
         return
     rule = options[number]
     for reads, held in sorted(rule.ways, key=lambda way: not _is_new(way[0], but)):
         new_keys, new_heads = dict(keys), dict(heads)
-        for type, at in reads.items():
-            new_keys[type] = new_keys.get(type, at) & at
+        for type, positions in reads.items():
+            new_keys[type] = new_keys.get(type, positions) & positions
         new_heads[rule.head] = new_heads.get(rule.head, held) & held
         if all(new_keys.values()):
             yield KeyColumn(new_keys, new_heads)
@@ -102,7 +104,9 @@ def _ways(options: Sequence[Options], number: int, column: KeyColumn, but: Itera
 
 def _is_new(reads: Arguments, but: Iterable[KeyColumn]) -> bool:
     """Whether a way takes no argument that a column has taken."""
-    return not any(at & column.keys.get(type, frozenset()) for column in but for type, at in reads.items())
+    return not any(
+        positions & column.keys.get(type, frozenset()) for column in but for type, positions in reads.items()
+    )
 
 
 def options_of(rule: n.Rule, facts: MadeArguments) -> Options:
@@ -126,12 +130,12 @@ def _ways_of(rule: n.Rule, facts: MadeArguments) -> Iterator[tuple[Arguments, Po
 
         reads: dict[Predicate, Positions] = {}
         for scan in of_kind(nodes, n.Scan):
-            at = holding(scan.args)
-            reads[scan.predicate] = reads.get(scan.predicate, at) & at
+            positions = holding(scan.args)
+            reads[scan.predicate] = reads.get(scan.predicate, positions) & positions
         for atom in (atom for condition in rule.conditions for atom in atoms_in(condition)) if facts else ():
             for made, places in facts.get(atom.predicate, {}).items():
-                at = frozenset[int]().union(*(places.get(i, frozenset()) for i in holding(atom.args)))
-                reads[made] = reads.get(made, at) & at
+                positions = frozenset[int]().union(*(places.get(i, frozenset()) for i in holding(atom.args)))
+                reads[made] = reads.get(made, positions) & positions
         if reads and all(reads.values()):
             held = holding(rule.args)
             if rule.latest is not None:  # a fact ends those with the same key, whatever else they say

@@ -70,11 +70,11 @@ class Stages:
 
     def plan_of(self, stage: Stage) -> Plan:
         """What a circuit of a stage runs: its rules, with what earlier stages make given as sets."""
-        given = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
+        lengths = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
         asked = set(self.plan.outputs) | {t[0] for other in self.stages[stage.number :] for t in other.reads}
         outputs = tuple(sorted({name for name, _ in stage.gives if name in asked}))
         declared: dict[str, tuple[Attribute, ...]] = {INPUT[0]: ()} if INPUT in stage.reads else {}
-        return replace(self.plan, rules=stage.rules, outputs=outputs, declared=declared, given=given)
+        return replace(self.plan, rules=stage.rules, outputs=outputs, declared=declared, given=lengths)
 
 
 def needed(plan: Plan, outputs: Iterable[str]) -> Plan:
@@ -116,8 +116,8 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
             continue
         if any(t not in fact_inputs for rule in asked for t in rule_reads(rule)):
             # Rules that ask for facts that others make: these run beside them, in one bucket.
-            beside = [maker for rule in unit.rules for maker in makers[rule.predicate]]
-            placing.into("one", tuple(dict.fromkeys([*beside, *unit.rules])), unit.types)
+            asked_makers = [maker for rule in unit.rules for maker in makers[rule.predicate]]
+            placing.into("one", tuple(dict.fromkeys([*asked_makers, *unit.rules])), unit.types)
             continue
         if not placing.place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
             for rule in unit.rules:
@@ -126,9 +126,9 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
             if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
     made_stages = tuple(b.stage(i + 1, plan, placing.bounds) for i, b in enumerate(placing.builders))
-    spread = {t for t, where in placing.made.items() if len(where) > 1}
-    spread |= {t for b in placing.builders for t in b.spread}
-    return Stages(plan, made_stages, frozenset(spread), lengths)
+    spread_types = {t for t, where in placing.made.items() if len(where) > 1}
+    spread_types |= {t for b in placing.builders for t in b.spread}
+    return Stages(plan, made_stages, frozenset(spread_types), lengths)
 
 
 class _Placing:
@@ -305,7 +305,7 @@ class _Builder:
     def _arguments(self, type: Predicate) -> tuple[int, ...]:
         """The arguments of a type that are the key."""
         held = [column.keys.get(type) or column.heads.get(type) for column in self.columns]
-        return tuple(min(at) for at in held if at) if all(held) else ()
+        return tuple(min(positions) for positions in held if positions) if all(held) else ()
 
 
 def _reason(rule: n.Rule, how: How) -> tuple[str, str]:

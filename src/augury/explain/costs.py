@@ -269,7 +269,7 @@ def draw_flames(root: Flame) -> str:
             f"{depth}|<g>{title}<rect x='{left:.1f}' y='{{top}}' width='{width:.1f}' height='{_ROW - 1}' "
             f"fill='hsl({hue} 85% 62%)' rx='2'/>{label}</g>"
         )
-        for above in sorted(flame.above, key=lambda one: -one.total):
+        for above in sorted(flame.above, key=lambda flame_above: -flame_above.total):
             part = width * above.total / flame.total if flame.total else 0
             draw(above, left, part, depth + 1)
             left += part

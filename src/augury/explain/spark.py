@@ -35,14 +35,16 @@ class Hosted:
 def hosted(plan: Plan, operators: OperatorPlan) -> list[Hosted]:
     """The stages of a plan, with its queries as rules, for inputs that are points: cuts in its physical plan."""
     plan = cut_rules(lower_queries(plan), operators.clock, {name for name, _ in plan.made})
-    spread, found = stages(plan), all_properties(plan)
+    spread_stages, properties = stages(plan), all_properties(plan)
     result: list[Hosted] = []
-    for stage in spread.stages:
+    for stage in spread_stages.stages:
         read = {type for rule in stage.rules for type in rule_reads(rule)}
-        keys = {_name(t): _attributes(plan, t, at) for t, at in stage.reads.items() if at and t in read}
-        horizons = [found[rule.label].horizon for rule in stage.rules]
+        keys = {
+            _name(t): _attributes(plan, t, positions) for t, positions in stage.reads.items() if positions and t in read
+        }
+        horizons = [properties[rule.label].horizon for rule in stage.rules]
         horizon = None if None in horizons else max((h for h in horizons if h is not None), default=0)
-        merges = tuple(sorted(t[0] for t in spread.spread if t in stage.gives and not is_part(t)))
+        merges = tuple(sorted(t[0] for t in spread_stages.spread if t in stage.gives and not is_part(t)))
         inputs = {type[0] for type in read if type not in plan.derived}
         labels = [rule_of_part(rule.label) for rule in stage.rules]
         filters = {type: text for type, text in operators.filters(labels).items() if type in inputs}
@@ -69,11 +71,11 @@ def _reads_less(spec: Spec, part: Rule, plan: Plan) -> bool:
 
 
 def _scanned(part: Rule, plan: Plan) -> Counter[Predicate]:
-    found: Counter[Predicate] = Counter()
+    counts: Counter[Predicate] = Counter()
     for scan in of_kind(part.nodes, Scan):
         inner = plan.derived.get(scan.predicate, ()) if is_part(scan.predicate) else ()
-        found += sum((_scanned(rule, plan) for rule in inner), Counter()) if inner else Counter([scan.predicate])
-    return found
+        counts += sum((_scanned(rule, plan) for rule in inner), Counter()) if inner else Counter([scan.predicate])
+    return counts
 
 
 def _leaves(spec: Spec) -> Counter[Predicate]:
@@ -85,10 +87,11 @@ def _leaves(spec: Spec) -> Counter[Predicate]:
 def _attributes(plan: Plan, type: Predicate, places: tuple[int, ...]) -> tuple[str, ...]:
     """The names of arguments; those of a part of a rule are its variables."""
     if is_part(type):
-        return tuple(show(plan.derived[type][0].args[at]) for at in places)
+        return tuple(show(plan.derived[type][0].args[position]) for position in places)
     declared = plan.declared.get(type[0])
     return tuple(
-        declared[at].name if declared is not None and at < len(declared) else f"argument {at + 1}" for at in places
+        declared[position].name if declared is not None and position < len(declared) else f"argument {position + 1}"
+        for position in places
     )
 
 

@@ -85,7 +85,7 @@ class ArrowCells(ArrayCells):
         kind, t = self.array.type, pa.types
         while t.is_dictionary(kind) or is_list(kind):
             kind = kind.value_type
-        known = (
+        readable = (
             t.is_null,
             t.is_boolean,
             t.is_integer,
@@ -95,7 +95,7 @@ class ArrowCells(ArrayCells):
             t.is_date,
             t.is_duration,
         )
-        if any(is_kind(kind) for is_kind in known) or _is_term(kind):
+        if any(is_kind(kind) for is_kind in readable) or _is_term(kind):
             return None
         nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
         return str(self.array.type), "make it a double" if number else "select its fields" if nested else "make it text"
@@ -351,9 +351,9 @@ def _digits(numbers: Integers) -> int:
     if not len(numbers):
         return 0
     least, greatest = int(numbers.min()), int(numbers.max())
-    found, ten = len(numbers), 10
+    count, ten = len(numbers), 10
     while ten <= greatest or ten <= -least:
-        found += int(np.count_nonzero(numbers >= ten)) if ten <= greatest else 0
-        found += int(np.count_nonzero(numbers <= -ten)) if ten <= -least else 0
+        count += int(np.count_nonzero(numbers >= ten)) if ten <= greatest else 0
+        count += int(np.count_nonzero(numbers <= -ten)) if ten <= -least else 0
         ten *= 10
-    return found + (int(np.count_nonzero(numbers < 0)) if least < 0 else 0)
+    return count + (int(np.count_nonzero(numbers < 0)) if least < 0 else 0)

@@ -30,10 +30,10 @@ class Block:
     first: int
     too_long: int = 0
 
-    def problem(self, place: str) -> DataError:
+    def problem(self, location: str) -> DataError:
         """What is wrong with a line that is too long."""
         hint = "does the file have other ends of lines? --limit line=… lets it be longer"
-        return DataError(f"a line of more than {self.too_long:,} bytes", f"{place}:{self.first}", hint)
+        return DataError(f"a line of more than {self.too_long:,} bytes", f"{location}:{self.first}", hint)
 
 
 def blocks(stream: ByteStream, quoted: bool = False, size: int = SIZE) -> Iterator[Block]:
@@ -119,7 +119,7 @@ def _end_of_lines(data: bytes, quoted: bool, size: int) -> int:
     return int(outside[-1]) + 1 if len(outside) else 0
 
 
-def text_lines(block: Block, place: str, ends: bool = False) -> Iterator[tuple[int, str | DataError]]:
+def text_lines(block: Block, location: str, ends: bool = False) -> Iterator[tuple[int, str | DataError]]:
     """The lines one by one, with their numbers, and with their ends where asked; all ways to end a line are one.
 
     What is not UTF-8 is an error of its line.
@@ -128,4 +128,4 @@ def text_lines(block: Block, place: str, ends: bool = False) -> Iterator[tuple[i
         try:
             yield number, line.decode()
         except UnicodeDecodeError as error:
-            yield number, DataError(f"is not UTF-8 text (byte {error.start} of the line)", f"{place}:{number}")
+            yield number, DataError(f"is not UTF-8 text (byte {error.start} of the line)", f"{location}:{number}")

@@ -17,8 +17,8 @@ _LEAST = 100 << 20  # bytes of memory without which the system would end the pro
 class ReadLimits:
     """The limits of reading one source."""
 
-    def __init__(self, place: str, limits: Limits = NO_LIMITS) -> None:
-        self.place, self.limits = place, limits
+    def __init__(self, location: str, limits: Limits = NO_LIMITS) -> None:
+        self.place, self.limits = location, limits
         self._until = None if limits.time is None else monotonic() + limits.time / 1e6
 
     def check(self) -> None:

@@ -26,7 +26,9 @@ _SEPARATORS = (",", ";", "\t")
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def read(stream: ByteStream, place: str, nulls: Iterable[str] = (), unnamed: Header | None = None) -> Iterator[Sheet]:
+def read(
+    stream: ByteStream, location: str, nulls: Iterable[str] = (), unnamed: Header | None = None
+) -> Iterator[Sheet]:
     """The rows of a file, block by block. `nulls` are spellings of null beside the empty cell.
 
     `unnamed` is asked of the first row: where it is one of data, it says what the columns are called.
@@ -37,32 +39,36 @@ def read(stream: ByteStream, place: str, nulls: Iterable[str] = (), unnamed: Hea
     for block in blocks(stream, quoted=True):
         if block.too_long:
             if names is None:  # without its header, nothing of a file can be read
-                raise block.problem(place)
+                raise block.problem(location)
             yield Sheet(
                 names,
                 [TextCells(pa.array([], pa.string()))] * len(names),
                 0,
-                place,
-                top=f"{place}:1",
-                problems=[(block.first, block.problem(place))],
+                location,
+                top=f"{location}:1",
+                problems=[(block.first, block.problem(location))],
             )
             continue
         if names is None:
             separator = separator_of(block.data)
             first = next(
-                (record for record in _records(_begin(block), separator, place) if any(c.strip() for c in record[2])),
+                (
+                    record
+                    for record in _records(_begin(block), separator, location)
+                    if any(c.strip() for c in record[2])
+                ),
                 None,
             )
             if first is None:
                 continue
             _, line, cells = first
             names = tuple(cell.strip() for cell in cells)
-            known = unnamed(names, place) if unnamed is not None else None
-            if known is None:
+            header = unnamed(names, location) if unnamed is not None else None
+            if header is None:
                 block = _after(block, line)
             else:
-                names = tuple(known)
-        yield _sheet(block, names, separator, place, spellings)
+                names = tuple(header)
+        yield _sheet(block, names, separator, location, spellings)
 
 
 def separator_of(data: bytes) -> str:
@@ -89,12 +95,12 @@ def _after(block: Block, line: int) -> Block:
     return Block(b"" if end is None else block.data[end.end() :], line + 1)
 
 
-def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, int, list[str]]]:
+def _records(block: Block, separator: str, location: str) -> Iterator[tuple[int, int, list[str]]]:
     """The rows of a block, each with the numbers of its first and its last line."""
     wrong: list[DataError] = []
 
     def lines() -> Iterator[str]:
-        for _, line in text_lines(block, place, ends=True):
+        for _, line in text_lines(block, location, ends=True):
             if isinstance(line, DataError):
                 wrong.append(line)
                 yield "\n"
@@ -112,11 +118,11 @@ def _records(block: Block, separator: str, place: str) -> Iterator[tuple[int, in
         begun = reader.line_num
 
 
-def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: object) -> Sheet:
+def _sheet(block: Block, names: tuple[str, ...], separator: str, location: str, nulls: object) -> Sheet:
     """The rows of a block: all at once where they are well formed, else one by one."""
-    top = f"{place}:1"
+    top = f"{location}:1"
     if block.data.count(b'"') % 2:  # a quoted field may not end
-        return _one_by_one(block, names, separator, place, nulls)
+        return _one_by_one(block, names, separator, location, nulls)
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block.data),
@@ -129,9 +135,9 @@ def _sheet(block: Block, names: tuple[str, ...], separator: str, place: str, nul
             ),
         )
     except pa.ArrowException:
-        return _one_by_one(block, names, separator, place, nulls)
+        return _one_by_one(block, names, separator, location, nulls)
     cells: list[Cells] = [TextCells(_without(column.combine_chunks(), nulls)) for column in table.columns]
-    return Sheet(names, cells, table.num_rows, place, _Lines(block, separator, place), top)
+    return Sheet(names, cells, table.num_rows, location, _Lines(block, separator, location), top)
 
 
 def _without(texts: Any, nulls: Any) -> Any:
@@ -147,11 +153,11 @@ def _without(texts: Any, nulls: Any) -> Any:
 class _Lines:
     """The line of each row of a block; they are counted when somebody asks."""
 
-    def __init__(self, block: Block, separator: str, place: str) -> None:
+    def __init__(self, block: Block, separator: str, location: str) -> None:
         self.first = block.first
         data = block.data
         odd = b'"' in data or data[:1] in (b"\n", b"\r") or any(gap in data for gap in (b"\n\n", b"\n\r", b"\r\r"))
-        self.kept = (block, separator, place) if odd else None
+        self.kept = (block, separator, location) if odd else None
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -162,34 +168,34 @@ class _Lines:
         return self.first + row if self.kept is None else self.numbers[row]
 
 
-def _one_by_one(block: Block, names: tuple[str, ...], separator: str, place: str, nulls: object) -> Sheet:
+def _one_by_one(block: Block, names: tuple[str, ...], separator: str, location: str, nulls: object) -> Sheet:
     rows: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []
     left: Block | None
-    left, odd = _valid(block, place)
+    left, odd = _valid(block, location)
     while left is not None:
-        given, left = left, None
-        end = given.first + len(given.data.splitlines()) - 1
-        for first, line, row in _records(given, separator, place):
-            if line == end and _unclosed(given, first, separator):
+        part, left = left, None
+        end = part.first + len(part.data.splitlines()) - 1
+        for first, line, row in _records(part, separator, location):
+            if line == end and _unclosed(part, first, separator):
                 # A quote that does not end is a mistake of its own line: those after it are read anew.
-                error = DataError("malformed CSV: a quoted field does not end", f"{place}:{first}")
+                error = DataError("malformed CSV: a quoted field does not end", f"{location}:{first}")
                 problems.append((first, odd.get(first, error)))
-                left = _after(given, first)
+                left = _after(part, first)
                 break
             number = next((n for n in range(first, line + 1) if n in odd), first) if odd else first
             if number in odd:
                 problems.append((number, odd[number]))
             elif len(row) != len(names):
                 wrong = f"{len(row)} fields where the header has {len(names)}"
-                problems.append((first, DataError(wrong, f"{place}:{first}")))
+                problems.append((first, DataError(wrong, f"{location}:{first}")))
             else:
                 rows.append(row)
                 lines.append(first)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     cells: list[Cells] = [TextCells(_without(pa.array(column, pa.string()), nulls)) for column in columns]
-    return Sheet(names, cells, len(rows), place, lines.__getitem__, f"{place}:1", problems)
+    return Sheet(names, cells, len(rows), location, lines.__getitem__, f"{location}:1", problems)
 
 
 def _unclosed(block: Block, first: int, separator: str) -> bool:
@@ -203,11 +209,11 @@ def _unclosed(block: Block, first: int, separator: str) -> bool:
     return reader.line_num > len(lines)
 
 
-def _valid(block: Block, place: str) -> tuple[Block, dict[int, DataError]]:
+def _valid(block: Block, location: str) -> tuple[Block, dict[int, DataError]]:
     """A block whose lines are all UTF-8, and what is wrong with those that were not: quotes are where they were."""
     try:
         block.data.decode()
     except UnicodeDecodeError:
-        odd = {number: line for number, line in text_lines(block, place) if isinstance(line, DataError)}
+        odd = {number: line for number, line in text_lines(block, location) if isinstance(line, DataError)}
         return Block(block.data.decode("utf-8", "replace").encode(), block.first), odd
     return block, {}

@@ -132,13 +132,13 @@ class SourceFile:
             [replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside]
         )
 
-    def _of_one_form(self, found: list[SourceFile]) -> list[SourceFile]:
-        forms = sorted({file.form() for file in found})
+    def _of_one_form(self, files: list[SourceFile]) -> list[SourceFile]:
+        forms = sorted({file.form() for file in files})
         if len(forms) > 1:
             what = "matches" if self.pattern else "is a directory with"
-            hint = f"name those that you mean: --events '{found[0].path}'"
+            hint = f"name those that you mean: --events '{files[0].path}'"
             raise DataError(f"{what} files of several kinds: {', '.join(forms)}", self.place, hint)
-        return found
+        return files
 
     @property
     def size(self) -> int:
@@ -261,13 +261,15 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
     """
     names = source.names
     types = [source.type] if source.type is not None else sorted(plan.declared)
-    known = [[names.column(t, a.name) for a in plan.declared[t]] for t in types if t in plan.declared]
-    if not known or {c.lower() for c in cells} & {c.lower() for c in (*names.all, *(n for own in known for n in own))}:
+    names_by_type = [[names.column(t, a.name) for a in plan.declared[t]] for t in types if t in plan.declared]
+    if not names_by_type or {c.lower() for c in cells} & {
+        c.lower() for c in (*names.all, *(n for type_names in names_by_type for n in type_names))
+    }:
         return None
-    if any(own != known[0] for own in known):
+    if any(type_names != names_by_type[0] for type_names in names_by_type):
         hint = f"give it a first line with the names of its columns: {names.type},…,{names.time}"
         raise DataError("has no header, and its events do not have the same attributes", f"{source.place}:1", hint)
-    head = [*([names.type] if source.type is None else []), *known[0]]
+    head = [*([names.type] if source.type is None else []), *names_by_type[0]]
     for more in ([names.time], [names.start, names.end], [names.start, names.end, names.id]):
         if len(cells) == len(head) + len(more):
             return head + more
@@ -324,7 +326,7 @@ class Format:
 
 
 def _csv(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
-    unnamed = None if plan is None else lambda cells, place: headerless(cells, source, plan)
+    unnamed = None if plan is None else lambda cells, location: headerless(cells, source, plan)
     return csv.read(stream, source.place, source.nulls, unnamed)
 
 

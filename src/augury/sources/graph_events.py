@@ -101,12 +101,12 @@ class GraphColumns:
         if len(self.terms) > _MANY:
             self.terms = Terms()
         try:
-            found, terms = read(texts, self.terms, needs, Nameless()), self.terms
+            result, terms = read(texts, self.terms, needs, Nameless()), self.terms
         except HasBlanks:
-            found, terms = read(texts, Terms(), TripleNeeds()), None
-        if found.malformed:
-            raise DataError(str(found.malformed[0]))
-        return None if terms is None else ReadAhead(terms, needs, found.triples)
+            result, terms = read(texts, Terms(), TripleNeeds()), None
+        if result.malformed:
+            raise DataError(str(result.malformed[0]))
+        return None if terms is None else ReadAhead(terms, needs, result.triples)
 
 
 def _of_texts(column: Column) -> Coded:

@@ -45,20 +45,22 @@ class ColumnNames:
 NAMES = ColumnNames()
 
 
-def no_columns_twice(names: Sequence[str], place: str) -> None:
+def no_columns_twice(names: Sequence[str], location: str) -> None:
     twice = next((h for h in names if names.count(h) > 1), None)
     if twice is not None:
-        raise DataError(f"the column `{twice}` occurs twice", place)
+        raise DataError(f"the column `{twice}` occurs twice", location)
 
 
-def missing_column(type: str, missing: str, known: Iterable[str], place: str = "", event: bool = False) -> DataError:
+def missing_column(
+    type: str, missing: str, columns: Iterable[str], location: str = "", event: bool = False
+) -> DataError:
     """What is said of a column that is declared and not there; columns of events can be renamed."""
-    listed = list(known)
+    listed = list(columns)
     close = nearest(missing, listed)
     hint = f"there is `{close}`" if close else f"the columns are {', '.join(listed)}"
     if event:
         hint += f"; --columns {type}.{missing}={close or 'COLUMN'} says which column it is"
-    return DataError(f"`{type}` has no column `{missing}`", place, hint)
+    return DataError(f"`{type}` has no column `{missing}`", location, hint)
 
 
 ROLES = ("time", "start", "end", "id", "op", "known")  # what a column says of an event, beside its type
@@ -78,23 +80,23 @@ def with_columns(names: ColumnNames, columns: Iterable[str], type: str | None, p
 def _with_column(
     names: ColumnNames, event: str, attribute: str, column: str, type: str | None, plan: Plan | None
 ) -> ColumnNames:
-    own = [a.name for a in plan.declared.get(event, ())] if plan is not None else []
-    if attribute in ROLES and attribute not in own:
+    attributes = [a.name for a in plan.declared.get(event, ())] if plan is not None else []
+    if attribute in ROLES and attribute not in attributes:
         role: dict[str, Any] = {attribute: column}
         return replace(names, **role) if event == type else names
-    if plan is not None and attribute not in own:
-        raise _unknown_attribute(event, attribute, own, plan)
+    if plan is not None and attribute not in attributes:
+        raise _unknown_attribute(event, attribute, attributes, plan)
     return replace(names, renamed=(*names.renamed, (event, attribute, column)))
 
 
-def _unknown_attribute(event: str, attribute: str, own: Sequence[str], plan: Plan) -> DataError:
+def _unknown_attribute(event: str, attribute: str, attributes: Sequence[str], plan: Plan) -> DataError:
     if event not in plan.declared:
-        known = {name for name, _ in plan.event_types}
-        close = nearest(event, known) if event not in known else None
+        types = {name for name, _ in plan.event_types}
+        close = nearest(event, types) if event not in types else None
         hint = f"did you mean `{close}`?" if close else f"declare `event {event}({attribute}: string, …).`"
         return DataError(f"the program declares no event `{event}`, whose columns could be renamed", hint=hint)
-    close = nearest(attribute, own)
-    hint = f"did you mean `{close}`?" if close else f"its attributes are {', '.join(own)}"
+    close = nearest(attribute, attributes)
+    hint = f"did you mean `{close}`?" if close else f"its attributes are {', '.join(attributes)}"
     return DataError(f"`{event}` has no attribute `{attribute}`", hint=hint)
 
 
@@ -144,10 +146,10 @@ class EventHeading:
         """The attributes of a declared type: no column of such a name says anything else of its events."""
         return {self.names.column(type, a.name) for a in plan.declared.get(type, ())}
 
-    def column_for(self, role: str, own: Iterable[str] = ()) -> str | None:
+    def column_for(self, role: str, declared: Iterable[str] = ()) -> str | None:
         """The column that says something of the events."""
         name: str = getattr(self.names, role)
-        return name if name in self.columns and name not in own else None
+        return name if name in self.columns and name not in declared else None
 
     @cached_property
     def interval(self) -> tuple[str, str]:

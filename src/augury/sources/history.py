@@ -50,18 +50,25 @@ class Batch:
         """Some of the events."""
         dead = set(self.dead)
         ids, traces = (None if c is None else [c[i] for i in rows.tolist()] for c in (self.ids, self.traces))
-        known, places = (None if c is None else c[rows] for c in (self.known, self.rows))
-        kept = [at for at, i in enumerate(rows.tolist()) if i in dead] if dead else []
+        known_times, places = (None if c is None else c[rows] for c in (self.known, self.rows))
+        kept = [position for position, i in enumerate(rows.tolist()) if i in dead] if dead else []
         return Batch(
-            self.start[rows], self.end[rows], [some(c, rows) for c in self.columns], ids, kept, traces, known, places
+            self.start[rows],
+            self.end[rows],
+            [some(c, rows) for c in self.columns],
+            ids,
+            kept,
+            traces,
+            known_times,
+            places,
         )
 
     def event(self, type: str, row: int) -> Event:
         """One event."""
         args = tuple(_element(column, row) for column in self.columns)
         id = "" if self.ids is None else self.ids[row] or ""
-        known = None if self.known is None or self.known[row] == MISSING else int(self.known[row])
-        return Event(type, args, int(self.start[row]), int(self.end[row]), id, known=known)
+        known_times = None if self.known is None or self.known[row] == MISSING else int(self.known[row])
+        return Event(type, args, int(self.start[row]), int(self.end[row]), id, known=known_times)
 
     def events(self, type: str) -> Iterable[Event]:
         """All of them."""
@@ -69,9 +76,11 @@ class Batch:
             zip(*(values_of(c) for c in self.columns), strict=True) if self.columns else [()] * len(self)
         )
         ids = [""] * len(self) if self.ids is None else [i or "" for i in self.ids]
-        known = [None] * len(self) if self.known is None else [None if k == MISSING else k for k in self.known.tolist()]
+        known_times = (
+            [None] * len(self) if self.known is None else [None if k == MISSING else k for k in self.known.tolist()]
+        )
         for args, start, end, id, since in zip(
-            columns, self.start.tolist(), self.end.tolist(), ids, known, strict=True
+            columns, self.start.tolist(), self.end.tolist(), ids, known_times, strict=True
         ):
             yield Event(type, args, start, end, id, known=since)
 
@@ -121,7 +130,7 @@ class History:
             rows = range(len(batch)) if batch.rows is None else batch.rows.tolist()
             result += zip(rows, batch.events(name), strict=True)
         if self.ordered:
-            result.sort(key=lambda one: one[0])
+            result.sort(key=lambda pair: pair[0])
         return [item for _, item in result]
 
     @staticmethod
@@ -130,13 +139,13 @@ class History:
         groups: dict[Predicate, list[tuple[int, Event]]] = {}
         history = History()
         places = iter(rows) if rows is not None else None
-        at = -1
+        row = -1
         for item in items:
-            at = next(places) if places is not None else at + 1
+            row = next(places) if places is not None else row + 1
             if isinstance(item, Revocation):
-                history.revoked.append((at, item))
+                history.revoked.append((row, item))
             else:
-                groups.setdefault((item.type, len(item.args)), []).append((at, item))
+                groups.setdefault((item.type, len(item.args)), []).append((row, item))
             history.length += 1
         for type, pairs in groups.items():
             history.batches[type] = _batch([e for _, e in pairs], np.array([n for n, _ in pairs], np.int64))
@@ -145,12 +154,12 @@ class History:
     @staticmethod
     def joined(parts: Iterable[History]) -> History:
         """Histories one after the other: the places of their rows are told apart already."""
-        given = list(parts)
-        if len(given) == 1:
-            return given[0]
-        result = History(ordered=all(part.ordered for part in given))
+        histories = list(parts)
+        if len(histories) == 1:
+            return histories[0]
+        result = History(ordered=all(part.ordered for part in histories))
         batches: dict[Predicate, list[Batch]] = {}
-        for part in given:
+        for part in histories:
             result.length += part.length
             result.revoked += part.revoked
             for name, count in part.unknown.items():
@@ -165,10 +174,10 @@ def _batch(events: list[Event], rows: RowIds) -> Batch:
     columns = [python_column(values) for values in zip(*(e.args for e in events), strict=True)]
     times = np.array([(e.start, e.end) for e in events], np.int64)
     ids = [e.id or None for e in events] if any(e.id for e in events) else None
-    known = None
+    known_times = None
     if any(e.known is not None for e in events):
-        known = np.array([MISSING if e.known is None else e.known for e in events], np.int64)
-    return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known, rows=rows)
+        known_times = np.array([MISSING if e.known is None else e.known for e in events], np.int64)
+    return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known_times, rows=rows)
 
 
 def concat_batches(batches: list[Batch]) -> Batch:
@@ -179,9 +188,9 @@ def concat_batches(batches: list[Batch]) -> Batch:
     if all(b.start is b.end for b in batches):
         start = end
     ids = [i for b in batches for i in (b.ids or [None] * len(b))] if any(b.ids is not None for b in batches) else None
-    known = None
+    known_times = None
     if any(b.known is not None for b in batches):
-        known = np.concatenate([np.full(len(b), MISSING) if b.known is None else b.known for b in batches])
+        known_times = np.concatenate([np.full(len(b), MISSING) if b.known is None else b.known for b in batches])
     rows = None if any(b.rows is None for b in batches) else np.concatenate([b.rows for b in batches])
     columns = [joined([b.columns[i] for b in batches]) for i in range(len(batches[0].columns))]
-    return Batch(start, end, columns, ids, known=known, rows=rows)
+    return Batch(start, end, columns, ids, known=known_times, rows=rows)

@@ -46,22 +46,22 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def read_array(data: bytes, place: str) -> Items:
+def read_array(data: bytes, location: str) -> Items:
     """The elements of an array. What is wrong with one ends it, and is a problem of its line."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return Items([], place, problems=[(line, DataError("is not UTF-8 text", f"{place}:{line}"))])
+        return Items([], location, problems=[(line, DataError("is not UTF-8 text", f"{location}:{line}"))])
     elements = _Elements(text)
     if not _LONG.search(data):
         try:
             with uncollected():
-                return Items(orjson.loads(data), place, elements.line)
+                return Items(orjson.loads(data), location, elements.line)
         except orjson.JSONDecodeError:
             pass
     return Items(
-        elements.objects, place, elements.line, [(n, error.at(f"{place}:{n}")) for n, error in elements.problems]
+        elements.objects, location, elements.line, [(n, error.at(f"{location}:{n}")) for n, error in elements.problems]
     )
 
 

@@ -27,30 +27,30 @@ _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")  # of characters beyond 16 bits, whi
 _LONG = re.compile(rb"(?<![0-9.])[0-9]{19,}")
 
 
-def read(stream: ByteStream, place: str) -> Iterator[Items]:
+def read(stream: ByteStream, location: str) -> Iterator[Items]:
     """The objects of a file, and what is wrong with the lines that are no JSON."""
     parts = blocks(stream, size=_SIZE)
     first = next(parts, None)
     if first is None:
         return
     if first.data.lstrip().startswith(b"["):
-        first = Block(b"".join([first.data, *_all_lines(parts, place)]), first.first)
+        first = Block(b"".join([first.data, *_all_lines(parts, location)]), first.first)
         if is_array(first.data):
-            yield read_array(first.data, place)
+            yield read_array(first.data, location)
             return
     for block in chain([first], parts):
         if block.too_long:
-            yield Items([], place, problems=[(block.first, block.problem(place))])
+            yield Items([], location, problems=[(block.first, block.problem(location))])
             continue
         expect_work(block.first + block.data.count(b"\n"))  # these rows are still to come to the engine
-        yield _of_one_shape(block, place) or _at_once(block, place) or _one_by_one(block, place)
+        yield _of_one_shape(block, location) or _at_once(block, location) or _one_by_one(block, location)
 
 
-def _all_lines(parts: Iterable[Block], place: str) -> Iterator[bytes]:
+def _all_lines(parts: Iterable[Block], location: str) -> Iterator[bytes]:
     """The lines of an array; one that is too long cannot be left out of it."""
     for block in parts:
         if block.too_long:
-            raise block.problem(place)
+            raise block.problem(location)
         yield block.data
 
 
@@ -67,11 +67,11 @@ class _Objects(Sequence[Any]):
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, at: Any) -> Any:
-        return self._all[at]
+    def __getitem__(self, rows: Any) -> Any:
+        return self._all[rows]
 
 
-def _of_one_shape(block: Block, place: str) -> Items | None:
+def _of_one_shape(block: Block, location: str) -> Items | None:
     """Lines that differ in their values alone, as columns. It takes compiled code."""
     if not Kernel.compiled:
         return None
@@ -79,10 +79,10 @@ def _of_one_shape(block: Block, place: str) -> Items | None:
     columns = columns_of(data)
     if columns is None:
         return None
-    return Items(_Objects(data, columns.length), place, lambda row: first + row, columns=columns)
+    return Items(_Objects(data, columns.length), location, lambda row: first + row, columns=columns)
 
 
-def _at_once(block: Block, place: str) -> Items | None:
+def _at_once(block: Block, location: str) -> Items | None:
     """All lines of a block as one list of objects; None where they have to be looked at one by one.
 
     The parser makes floats of integers beyond 64 bits, so that a block with a long number is read line by line.
@@ -96,14 +96,14 @@ def _at_once(block: Block, place: str) -> Items | None:
     count, first = data.count(b"\n") + 1 if data else 0, block.first
     objects = _parsed(data.replace(b"\n", b","))
     if objects is not None and len(objects) == count:
-        return Items(objects, place, lambda row: first + row)
+        return Items(objects, location, lambda row: first + row)
     numbered = [(n, line) for n, line in enumerate(data.split(b"\n"), first) if line and not line.isspace()]
     if len(numbered) == count:  # no line is empty: one of them is wrong
         return None
     objects = _parsed(b",".join([line for _, line in numbered]))
     if objects is None or len(objects) != len(numbered):
         return None
-    return Items(objects, place, lambda row: numbered[row][0])
+    return Items(objects, location, lambda row: numbered[row][0])
 
 
 def _parsed(objects: bytes) -> list[Any] | None:
@@ -114,11 +114,11 @@ def _parsed(objects: bytes) -> list[Any] | None:
         return None
 
 
-def _one_by_one(block: Block, place: str) -> Items:
+def _one_by_one(block: Block, location: str) -> Items:
     objects: list[Any] = []
     numbers: list[int] = []
     problems: list[Problem] = []
-    for number, line in text_lines(block, place):
+    for number, line in text_lines(block, location):
         if isinstance(line, DataError):
             problems.append((number, line))
         elif line.strip():
@@ -126,8 +126,8 @@ def _one_by_one(block: Block, place: str) -> Items:
                 objects.append(parse(line))
                 numbers.append(number)
             except DataError as error:
-                problems.append((number, DataError(error.message, f"{place}:{number}", error.hint)))
-    return Items(objects, place, numbers.__getitem__, problems)
+                problems.append((number, DataError(error.message, f"{location}:{number}", error.hint)))
+    return Items(objects, location, numbers.__getitem__, problems)
 
 
 def parse(line: str) -> Any:

@@ -127,21 +127,21 @@ def _shape(line: bytes) -> Shape | None:
     literals: list[bytes] = []
     seen: set[str] = set()
     key: str | None = None
-    literal, at, inside = 0, 1, False  # where the literal begins, the token, whether it is in the list
-    while at < len(tokens):
-        token, place = tokens[at]
+    literal, number, inside = 0, 1, False  # where the literal begins, the token, whether it is in the list
+    while number < len(tokens):
+        token, position = tokens[number]
         if not inside and key is None:
-            if token[:1] != b'"' or at + 1 == len(tokens) or tokens[at + 1][0] != b":":
+            if token[:1] != b'"' or number + 1 == len(tokens) or tokens[number + 1][0] != b":":
                 return None
             key = token[1:-1].decode()
             if key in seen or "\\" in key:
                 return None
             seen.add(key)
-            at += 2
+            number += 2
             continue
         if token == b"[" and key == "args" and not inside:
-            inside, at = True, at + 1
-            if at < len(tokens) and tokens[at][0] == b"]":
+            inside, number = True, number + 1
+            if number < len(tokens) and tokens[number][0] == b"]":
                 return None
             continue
         text = token[:1] == b'"'
@@ -151,20 +151,20 @@ def _shape(line: bytes) -> Shape | None:
             return None
         keys.append(None if inside else key)
         texts.append(text)
-        literals.append(line[literal : place + text])
-        literal, at = place + len(token) - text, at + 1
-        after = tokens[at][0] if at < len(tokens) else b""
+        literals.append(line[literal : position + text])
+        literal, number = position + len(token) - text, number + 1
+        after = tokens[number][0] if number < len(tokens) else b""
         if inside and after == b"]":
-            inside, at = False, at + 1
-            after = tokens[at][0] if at < len(tokens) else b""
+            inside, number = False, number + 1
+            after = tokens[number][0] if number < len(tokens) else b""
         if not inside:
             key = None
-            if after == b"}" and at == len(tokens) - 1:
+            if after == b"}" and number == len(tokens) - 1:
                 literals.append(line[literal:])
                 break
         if after != b",":
             return None
-        at += 1
+        number += 1
     else:
         return None
     ends = np.cumsum([len(literal) for literal in literals])
@@ -174,19 +174,19 @@ def _shape(line: bytes) -> Shape | None:
 def _tokens(line: bytes) -> list[tuple[bytes, int]] | None:
     """The tokens of a line, and where each begins; None where it has others than those of simple objects."""
     result: list[tuple[bytes, int]] = []
-    at = _end_of_space(line, 0)
-    while line[at:] not in (b"\n", b"\r\n"):
-        token = _TOKEN.match(line, at)
+    position = _end_of_space(line, 0)
+    while line[position:] not in (b"\n", b"\r\n"):
+        token = _TOKEN.match(line, position)
         if token is None:
             return None
-        result.append((token[0], at))
-        at = _end_of_space(line, token.end())
+        result.append((token[0], position))
+        position = _end_of_space(line, token.end())
     return result or None
 
 
-def _end_of_space(line: bytes, at: int) -> int:
-    space = _SPACE.match(line, at)
-    return at if space is None else space.end()
+def _end_of_space(line: bytes, position: int) -> int:
+    space = _SPACE.match(line, position)
+    return position if space is None else space.end()
 
 
 @Kernel
@@ -196,59 +196,59 @@ def scan(
 ) -> int:  # fmt: skip
     """Finds the values of lines of one shape, reads those that are integers, and counts the escapes of texts into `numbers`.
     How many lines there are; -1 where one is of another shape."""
-    n, at, row, values = len(data), 0, 0, len(texts)
-    while at < n:
+    n, position, row, values = len(data), 0, 0, len(texts)
+    while position < n:
         first = 0
         for value in range(values + 1):
             last = ends[value]
-            if at + last - first > n:
+            if position + last - first > n:
                 return -1
             for i in range(first, last):
-                if data[at] != literals[i]:
+                if data[position] != literals[i]:
                     return -1
-                at += 1
+                position += 1
             first = last
             if value == values:
                 break
-            begins[value, row] = at
+            begins[value, row] = position
             if texts[value]:
                 escaped = 0
-                while at < n and data[at] != _QUOTE:
-                    if data[at] < 32:
+                while position < n and data[position] != _QUOTE:
+                    if data[position] < 32:
                         return -1
-                    if data[at] == _BACKSLASH:
-                        at += 1
-                        if at == n or escapes[data[at]] == 0:
+                    if data[position] == _BACKSLASH:
+                        position += 1
+                        if position == n or escapes[data[position]] == 0:
                             return -1
                         escaped += 1
-                    at += 1
+                    position += 1
                 numbers[value, row] = escaped
             else:
-                minus = at < n and data[at] == _MINUS
+                minus = position < n and data[position] == _MINUS
                 if minus:
-                    at += 1
-                number, digits, kind = 0, at, _INT
-                while at < n and _ZERO <= data[at] <= _NINE:
-                    number = number * 10 + int(data[at]) - _ZERO
-                    at += 1
-                digits = at - digits
-                if digits == 0 or digits > _DIGITS or (digits > 1 and data[at - digits] == _ZERO):
+                    position += 1
+                number, digits, kind = 0, position, _INT
+                while position < n and _ZERO <= data[position] <= _NINE:
+                    number = number * 10 + int(data[position]) - _ZERO
+                    position += 1
+                digits = position - digits
+                if digits == 0 or digits > _DIGITS or (digits > 1 and data[position - digits] == _ZERO):
                     return -1
-                if at < n and data[at] == _POINT:
-                    kind, at = _FLOAT, at + 1
-                    begin = at
-                    while at < n and _ZERO <= data[at] <= _NINE:
-                        at += 1
-                    if at == begin:
+                if position < n and data[position] == _POINT:
+                    kind, position = _FLOAT, position + 1
+                    begin = position
+                    while position < n and _ZERO <= data[position] <= _NINE:
+                        position += 1
+                    if position == begin:
                         return -1
-                if at < n and data[at] | 32 == 101:  # e or E
-                    kind, at = _FLOAT, at + 1
-                    if at < n and (data[at] == _PLUS or data[at] == _MINUS):
-                        at += 1
-                    begin = at
-                    while at < n and _ZERO <= data[at] <= _NINE:
-                        at += 1
-                    if at == begin:
+                if position < n and data[position] | 32 == 101:  # e or E
+                    kind, position = _FLOAT, position + 1
+                    if position < n and (data[position] == _PLUS or data[position] == _MINUS):
+                        position += 1
+                    begin = position
+                    while position < n and _ZERO <= data[position] <= _NINE:
+                        position += 1
+                    if position == begin:
                         return -1
                 if kind == _INT and minus and number == 0:
                     return -1
@@ -257,31 +257,31 @@ def scan(
                 elif kinds[value] != kind:
                     return -1
                 numbers[value, row] = -number if minus else number
-            stops[value, row] = at
+            stops[value, row] = position
         row += 1
     return row
 
 
 @Kernel
-def gather(data: Bytes, begins: Array, offsets: Array, found: Array) -> None:
+def gather(data: Bytes, begins: Array, offsets: Array, texts: Array) -> None:
     """Copies parts of an array one behind the other."""
     for row in range(len(begins)):
         begin = begins[row] - offsets[row]
-        for at in range(offsets[row], offsets[row + 1]):
-            found[at] = data[begin + at]
+        for offset in range(offsets[row], offsets[row + 1]):
+            texts[offset] = data[begin + offset]
 
 
 @Kernel
-def unescape(data: Bytes, begins: Array, stops: Array, found: Array, escapes: Array) -> None:
+def unescape(data: Bytes, begins: Array, stops: Array, texts: Array, escapes: Array) -> None:
     """Copies parts of an array one behind the other, and writes what is escaped as it is."""
     to = 0
     for row in range(len(begins)):
-        at, stop = begins[row], stops[row]
-        while at < stop:
-            byte = data[at]
+        position, stop = begins[row], stops[row]
+        while position < stop:
+            byte = data[position]
             if byte == _BACKSLASH:
-                at += 1
-                byte = escapes[data[at]]
-            found[to] = byte
+                position += 1
+                byte = escapes[data[position]]
+            texts[to] = byte
             to += 1
-            at += 1
+            position += 1

@@ -39,31 +39,33 @@ class _NamedGraph:
     times: list[Any] = field(default_factory=list)  # what is said of its time
 
 
-def read(stream: ByteStream, place: str, form: str, time_predicate: str = "") -> Iterator[Sheet]:
+def read(stream: ByteStream, location: str, form: str, time_predicate: str = "") -> Iterator[Sheet]:
     """The named graphs of a file as rows `graph`, `time` and `id`."""
     data = _whole(stream)
     problems: list[Problem] = []
-    quads = _quads(data, form, place, problems)
+    quads = _quads(data, form, location, problems)
     graphs = _grouped(quads, time_predicate)
     if not graphs and not problems:
         hint = "each event is a graph that has a name: <http://example.org/e1> { … }"
-        raise DataError("has no named graphs, and so no events", place, hint)
-    found = [(graph, time) for graph in graphs if (time := _time(graph, time_predicate, place, problems)) is not None]
-    for first in range(0, max(1, len(found)), _SIZE):
-        rows = found[first : first + _SIZE]
+        raise DataError("has no named graphs, and so no events", location, hint)
+    timed = [
+        (graph, time) for graph in graphs if (time := _time(graph, time_predicate, location, problems)) is not None
+    ]
+    for first in range(0, max(1, len(timed)), _SIZE):
+        rows = timed[first : first + _SIZE]
         cells = [
             ArrowCells(pa.array(["".join(graph.lines) for graph, _ in rows], pa.string())),
             PlainCells([time for _, time in rows]),
             ArrowCells(pa.array([graph.name for graph, _ in rows], pa.string())),
         ]
-        yield Sheet(("graph", "time", "id"), list(cells), len(rows), place, problems=problems if first == 0 else [])
+        yield Sheet(("graph", "time", "id"), list(cells), len(rows), location, problems=problems if first == 0 else [])
 
 
 def _whole(stream: ByteStream) -> bytes:
     return b"".join(iter(lambda: stream.read(1 << 24), b"")).removeprefix(b"\xef\xbb\xbf")
 
 
-def _quads(data: bytes, form: str, place: str, problems: list[Problem]) -> list[Any]:
+def _quads(data: bytes, form: str, location: str, problems: list[Problem]) -> list[Any]:
     """The statements of a file. Of N-Quads that are malformed, those of the lines that are not."""
     ox = oxigraph()
     format = {"N-Quads": ox.RdfFormat.N_QUADS, "TriG": ox.RdfFormat.TRIG, "JSON-LD": ox.RdfFormat.JSON_LD}[form]
@@ -71,20 +73,20 @@ def _quads(data: bytes, form: str, place: str, problems: list[Problem]) -> list[
         return list(ox.parse(data, format))
     except SyntaxError as error:
         if form != "N-Quads":
-            problems.append(_problem(error, form, place, error.lineno or 0))
+            problems.append(_problem(error, form, location, error.lineno or 0))
             return []
     result: list[Any] = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
             result += ox.parse(line, format)
         except SyntaxError as error:
-            problems.append(_problem(error, form, place, number))
+            problems.append(_problem(error, form, location, number))
     return result
 
 
-def _problem(error: SyntaxError, form: str, place: str, line: int) -> Problem:
-    at = f"{place}:{line}" if line else place
-    return line, DataError(f"malformed {form}: {said_by_parser(error)}", at)
+def _problem(error: SyntaxError, form: str, location: str, line: int) -> Problem:
+    line_location = f"{location}:{line}" if line else location
+    return line, DataError(f"malformed {form}: {said_by_parser(error)}", line_location)
 
 
 def _grouped(quads: list[Any], time_predicate: str) -> list[_NamedGraph]:
@@ -136,11 +138,11 @@ class _Labels:
         return result
 
 
-def _time(graph: _NamedGraph, time_predicate: str, place: str, problems: list[Problem]) -> int | str | None:
+def _time(graph: _NamedGraph, time_predicate: str, location: str, problems: list[Problem]) -> int | str | None:
     """The time of a graph, as it is written; None where there is none, or there are several."""
     times = {str(time): time for time in graph.times}
     if len(times) > 1:
-        problems.append((0, DataError(f"the graph `{graph.name}` has {len(times)} times", place)))
+        problems.append((0, DataError(f"the graph `{graph.name}` has {len(times)} times", location)))
         return None
     if times:
         return _written(next(iter(times.values())))
@@ -153,7 +155,7 @@ def _time(graph: _NamedGraph, time_predicate: str, place: str, problems: list[Pr
         if time_predicate
         else "say which triple has the time with --time-predicate, or end the names of graphs in it"
     )
-    problems.append((0, DataError(f"the graph `{graph.name}` has {what}", place, hint)))
+    problems.append((0, DataError(f"the graph `{graph.name}` has {what}", location, hint)))
     return None
 
 

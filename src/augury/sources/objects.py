@@ -52,9 +52,11 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
-    own = {names.column(name, a.name) for a in declared} if "args" not in item else set()
-    op, id, known = (None if key in own else item.get(key) for key in (names.op, names.id, names.known))
-    since, id, op = time_of(known, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
+    declared_columns = {names.column(name, a.name) for a in declared} if "args" not in item else set()
+    op, id, known_time = (
+        None if key in declared_columns else item.get(key) for key in (names.op, names.id, names.known)
+    )
+    since, id, op = time_of(known_time, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
     if op == "revoke":
         if not id:
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
@@ -91,9 +93,9 @@ def _check_graph(type: str, args: tuple[Value, ...], plan: Plan) -> None:
         check_graph(args[0])
 
 
-def _text(given: object, column: str) -> str | None:
+def _text(value: object, column: str) -> str | None:
     try:
-        return text_of(given)
+        return text_of(value)
     except DataError as error:
         raise error.of(column) from None
 
@@ -122,23 +124,23 @@ def args_of(item: Mapping[str, object], name: str, plan: Plan, names: ColumnName
 
 def is_known(name: str, plan: Plan) -> bool:
     """Whether the program reads events of a type. Of those that it does not read, the time alone matters."""
-    return any(name == known for known, _ in plan.event_types)
+    return any(name == declared for declared, _ in plan.event_types)
 
 
-def _converted(name: str, given: Sequence[object], plan: Plan) -> tuple[Value, ...]:
+def _converted(name: str, values: Sequence[object], plan: Plan) -> tuple[Value, ...]:
     """Arguments in order, of the declared types where there are any."""
     attributes = plan.declared.get(name)
     if attributes is None:
-        return tuple(argument(name, i, a) for i, a in enumerate(given, 1))
-    if len(given) != len(attributes):
-        raise DataError(f"`{name}` is declared with {len(attributes)} arguments, not {len(given)}")
-    return tuple(convert(v, a, plan.prefixes) for v, a in zip(given, attributes, strict=True))
+        return tuple(argument(name, i, a) for i, a in enumerate(values, 1))
+    if len(values) != len(attributes):
+        raise DataError(f"`{name}` is declared with {len(attributes)} arguments, not {len(values)}")
+    return tuple(convert(v, a, plan.prefixes) for v, a in zip(values, attributes, strict=True))
 
 
-def argument(name: str, number: int, given: object) -> Value:
+def argument(name: str, number: int, value: object) -> Value:
     """An argument that is not declared."""
     try:
-        return value_of(given)
+        return value_of(value)
     except DataError as error:
         raise DataError(f"argument {number} of `{name}`: {error.message}", hint=error.hint) from None
 
@@ -283,10 +285,10 @@ def interval(time: Array | None, start: Times | None, end: Times | None) -> tupl
 
 
 def _coalesced(*times: Times | None) -> Array:
-    given = [t for t in times if t is not None]
-    if not given:
+    columns = [t for t in times if t is not None]
+    if not columns:
         raise Irregular
-    result = given[0]
-    for other in given[1:]:
+    result = columns[0]
+    for other in columns[1:]:
         result = np.where(result == MISSING, other, result)
     return result

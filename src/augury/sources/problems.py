@@ -28,5 +28,5 @@ class Skipped:
 
     def handle_all(self, problems: Iterable[Problem]) -> None:
         """What is wrong with a part, in the order of its lines, however it was found."""
-        for _, error in sorted(problems, key=lambda one: one[0]):
+        for _, error in sorted(problems, key=lambda problem: problem[0]):
             self.handle(error)

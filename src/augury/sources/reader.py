@@ -164,9 +164,9 @@ class Reader:
         for sheet in with_kinds(held):
             yield self.sheet(sheet, source.names, source.type)
 
-    def _refuse(self, problem: DataError | None, place: str) -> None:
+    def _refuse(self, problem: DataError | None, location: str) -> None:
         if problem is not None:
-            raise DataError(problem.message, place, problem.hint)
+            raise DataError(problem.message, location, problem.hint)
 
     def _waits(self, sheet: Sheet, source: SourceFile) -> bool:
         """Whether the columns of a sheet of text have to be known as a whole."""
@@ -179,21 +179,21 @@ class Reader:
     def sources(self, sources: Iterable[SourceFile], in_order: bool = False) -> History:
         """The events of several sources as one history. Each keeps its order, and of what comes next in them the earliest
         is said first, where the order matters: `in_order`, or where events have ids."""
-        found = [self.source(source) for source in sources]
-        firsts = np.cumsum([self.row - sum(map(len, found)), *map(len, found)])
-        history = History.joined(found or [History()])
+        histories = [self.source(source) for source in sources]
+        firsts = np.cumsum([self.row - sum(map(len, histories)), *map(len, histories)])
+        history = History.joined(histories or [History()])
         named = bool(history.revoked) or any(batch.ids is not None for batch in history.batches.values())
-        if len(found) > 1 and (in_order or named):
+        if len(histories) > 1 and (in_order or named):
             _interleave(history, firsts)
         return history
 
     def tables(self, tables: Mapping[str, object]) -> History:
         """Tables, or files, by type. They are told in the order of time."""
-        found = [
+        histories = [
             self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t)
             for name, t in tables.items()
         ]
-        history = History.joined(found)
+        history = History.joined(histories)
         history.ordered = False
         return history
 
@@ -232,11 +232,11 @@ class Reader:
         clock, problems = self._begin(items, lambda: first_time(items.objects, names)), items.problems
         try:
             with uncollected():
-                found = self._objects(items, names, type, clock)
+                history = self._objects(items, names, type, clock)
         except (Irregular, DataError):
             read = lambda row: item_from(items.objects[row], self.plan, clock, names, type)  # noqa: E731
-            found, problems = self._one_by_one(items, read)
-        return self._checked(found, items, problems)
+            history, problems = self._one_by_one(items, read)
+        return self._checked(history, items, problems)
 
     def _objects(self, items: Items, names: ColumnNames, type: str | None, clock: Clock) -> History:
         kinds = {dict} if items.columns is not None else set(map(_type, items.objects))
@@ -263,30 +263,30 @@ class Reader:
             return History()
         clock, problems = self._begin(sheet, lambda: _first_of_sheet(sheet, heading)), sheet.problems
         try:
-            found = self._by_columns(sheet, heading, clock)
+            history = self._by_columns(sheet, heading, clock)
         except (Irregular, DataError):
-            found, problems = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
-        return self._checked(found, sheet, problems)
+            history, problems = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
+        return self._checked(history, sheet, problems)
 
-    def _checked(self, found: History, part: Sheet | Items, problems: list[Problem]) -> History:
+    def _checked(self, history: History, part: Sheet | Items, problems: list[Problem]) -> History:
         """Without the events of types that are probably misspelt; those of types nobody knows are counted.
 
         What is wrong with the part is said in the order of its lines.
         """
         first, self.row = self.row, self.row + len(part)
         problems = list(problems)
-        for type in list(found.batches):
+        for type in list(history.batches):
             # A table with another number of columns is a mistake; an object is an event of another type.
             problem = self.known.problem(type) or (self.known.width(*type) if isinstance(part, Sheet) else None)
             if problem is not None:
-                for row in (found.batches.pop(type).rows - first).tolist():
+                for row in (history.batches.pop(type).rows - first).tolist():
                     problems.append((part.line(row), DataError(problem.message, part.at(row), problem.hint)))
             elif name := self.known.passed_over(type):
-                found.unknown[name] = found.unknown.get(name, 0) + len(found.batches[type])
+                history.unknown[name] = history.unknown.get(name, 0) + len(history.batches[type])
         self.skipped.handle_all(problems)
         if self.progress is not None:
             self.progress(self.row)
-        return found
+        return history
 
     def _one_by_one(self, part: Sheet | Items, read: Callable[[int], HistoryItem]) -> tuple[History, list[Problem]]:
         """Row by row; with what is wrong, up to where a run would stop."""
@@ -334,16 +334,18 @@ class Reader:
         times = {name: sheet[name].times(clock) for name in {names.time, names.start, names.end} & set(sheet.names)}
         ops = sheet[names.op].texts() if names.op in sheet.names else None
         ids = sheet[names.id].texts() if names.id in sheet.names else None
-        known = sheet[names.known].times(clock) if names.known in sheet.names else None
-        inserts = self._revocations(history, heading, types, index, ops, ids, known, order)
-        for at, name in enumerate(types):
-            mask = inserts if len(types) == 1 else (index == at) & inserts if inserts is not None else index == at
+        known_times = sheet[names.known].times(clock) if names.known in sheet.names else None
+        inserts = self._revocations(history, heading, types, index, ops, ids, known_times, order)
+        for number, name in enumerate(types):
+            mask = (
+                inserts if len(types) == 1 else (index == number) & inserts if inserts is not None else index == number
+            )
             rows = None if mask is None or mask.all() else np.flatnonzero(mask)
             if rows is not None and not len(rows):
                 continue
             if name is None:
                 raise Irregular
-            own = heading.own_columns(name, self.plan)
+            own_columns = heading.own_columns(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
             graphs = self.graphs if self._has_graphs(name) else None
@@ -353,8 +355,20 @@ class Reader:
                 for n in (names.time, names.start, names.end)
             ]
             start, end = interval(*parts)
-            texts = None if ids is None or names.id in own else ids if rows is None else [ids[i] for i in rows.tolist()]
-            since = None if known is None or names.known in own else known if rows is None else known[rows]
+            texts = (
+                None
+                if ids is None or names.id in own_columns
+                else ids
+                if rows is None
+                else [ids[i] for i in rows.tolist()]
+            )
+            since = (
+                None
+                if known_times is None or names.known in own_columns
+                else known_times
+                if rows is None
+                else known_times[rows]
+            )
             if since is not None and (since == MISSING).all():
                 since = None
             batch = Batch(start, end, columns, texts if texts is not None and any(texts) else None, known=since)
@@ -383,7 +397,7 @@ class Reader:
         index: Array,
         ops: list[str | None] | None,
         ids: list[str | None] | None,
-        known: Array | None,
+        known_times: Array | None,
         order: Array,
     ) -> Array | None:
         """Takes in the rows that revoke; which rows are left, None for all."""
@@ -391,16 +405,16 @@ class Reader:
             return None
         names = heading.names
         attributes = [set() if name is None else heading.own_columns(name, self.plan) for name in types]
-        own = [names.op in some for some in attributes]
+        has_op = [names.op in some for some in attributes]
         left = np.ones(len(ops), bool)
         for row, op in enumerate(ops):
-            if op in (None, "insert") or own[index[row]]:
+            if op in (None, "insert") or has_op[index[row]]:
                 continue
             id = None if ids is None or names.id in attributes[index[row]] else ids[row]
             if op != "revoke" or id is None:
                 raise Irregular
-            said = known is not None and names.known not in attributes[index[row]] and known[row] != MISSING
-            since = int(known[row]) if said and known is not None else None
+            said = known_times is not None and names.known not in attributes[index[row]] and known_times[row] != MISSING
+            since = int(known_times[row]) if said and known_times is not None else None
             history.revoked.append((int(order[row]), Revocation(id, since)))
             left[row] = False
         return left
@@ -418,8 +432,8 @@ class Reader:
         type = item.get(names.type)
         if not isinstance(type, str):
             if item.get(names.op) != "revoke":
-                found = f"has {brief(type)}" if names.type in item else "is empty"
-                raise DataError("an event has a type", hint=f"the column `{names.type}` {found}")
+                type_found = f"has {brief(type)}" if names.type in item else "is empty"
+                raise DataError("an event has a type", hint=f"the column `{names.type}` {type_found}")
             type = ""
         if item.get(names.op, "insert") == "insert" or names.op in heading.own_columns(type, self.plan):
             args = heading.args(type, self.plan)
@@ -521,7 +535,7 @@ def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
     for hint in (clock_hint, _said):
         result = [first for cells in columns if (first := cells.first(hint))]
         if result:
-            return min(result, key=lambda one: one[0])[1]
+            return min(result, key=lambda pair: pair[0])[1]
     return None
 
 

@@ -136,42 +136,42 @@ TYPES: dict[str, Type] = {
 }
 
 
-def is_null(given: object) -> bool:
+def is_null(value: object) -> bool:
     """Whether something of Python stands for null: None, NaN, and what pandas has for them."""
-    if given is None or (isinstance(given, float | datetime) and given != given):
+    if value is None or (isinstance(value, float | datetime) and value != value):
         return True
-    return type(given).__name__ == "NAType"
+    return type(value).__name__ == "NAType"
 
 
-def from_numpy(given: Any) -> Any:
+def from_numpy(value: Any) -> Any:
     """A number, text or time of NumPy as one of Python."""
-    if isinstance(given, np.datetime64 | np.timedelta64):
-        given = given.astype(f"{'datetime' if isinstance(given, np.datetime64) else 'timedelta'}64[us]")
-    return given.item()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.astype(f"{'datetime' if isinstance(value, np.datetime64) else 'timedelta'}64[us]")
+    return value.item()
 
 
-def value_of(given: object, depth: int = 0) -> Value:
+def value_of(value: object, depth: int = 0) -> Value:
     """A value of Python or JSON: as `from_json` has it, and what NumPy and pandas have for numbers, times and null."""
-    match given:
+    match value:
         case str():
-            return characters(given)
+            return characters(value)
         case bool() | None:
-            return given
+            return value
         case np.generic():
-            return value_of(from_numpy(given), depth)
-        case float() | datetime() if is_null(given):
+            return value_of(from_numpy(value), depth)
+        case float() | datetime() if is_null(value):
             return None
-        case int() if not MIN_INT <= given <= MAX_INT:
-            raise DataError(f"an integer beyond 64 bits: {brief(given)}")
+        case int() if not MIN_INT <= value <= MAX_INT:
+            raise DataError(f"an integer beyond 64 bits: {brief(value)}")
         case Decimal():
-            raise DataError(f"a decimal number, which no value can be: {given}", hint="make it a float, or text")
+            raise DataError(f"a decimal number, which no value can be: {value}", hint="make it a float, or text")
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
             return Term(functor, _values(args, depth))
         case list() | tuple():
-            return _values(given, depth)
+            return _values(value, depth)
         case np.ndarray():
-            return _values(given.tolist(), depth)
-    return None if is_null(given) else from_json(given)
+            return _values(value.tolist(), depth)
+    return None if is_null(value) else from_json(value)
 
 
 def characters(text: str) -> str:
@@ -184,17 +184,17 @@ def characters(text: str) -> str:
     return text
 
 
-def _values(given: Iterable[object], depth: int) -> tuple[Value, ...]:
+def _values(items: Iterable[object], depth: int) -> tuple[Value, ...]:
     if depth == _DEEPEST:
         raise DataError("nested too deeply", hint=f"lists and terms are nested up to {_DEEPEST} times")
-    return tuple(value_of(item, depth + 1) for item in given)
+    return tuple(value_of(item, depth + 1) for item in items)
 
 
-def text_of(given: object) -> str | None:
+def text_of(value: object) -> str | None:
     """An id, or what is done, as text; None where nothing is said."""
-    if isinstance(given, str):
-        return characters(given) or None
-    result = value_of(given) if type(given) is not int or given.bit_length() > 1000 else given
+    if isinstance(value, str):
+        return characters(value) or None
+    result = value_of(value) if type(value) is not int or value.bit_length() > 1000 else value
     return None if result is None else str(result)
 
 
@@ -227,17 +227,17 @@ def _in_zone(value: object, zone: str) -> Any:
         return value
 
 
-def _checked(read: Read, given: object, attribute: Attribute, prefixes: Prefixes) -> Value:
+def _checked(read: Read, cell: object, attribute: Attribute, prefixes: Prefixes) -> Value:
     try:
-        result = read(given, prefixes)
+        result = read(cell, prefixes)
     except DataError as error:
         raise _no_value(attribute, error) from None
     except ValueError as error:
         if str(error):
             raise DataError(f"`{attribute.name}` is declared as {attribute.type}: {error}") from None
         result = None
-    if result is None and not (read in (float_text, _number_text) and _is_nan(given)):
-        raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {_shown(given)}")
+    if result is None and not (read in (float_text, _number_text) and _is_nan(cell)):
+        raise DataError(f"`{attribute.name}` is declared as {attribute.type}, but is {_shown(cell)}")
     return result
 
 
@@ -245,13 +245,13 @@ def _no_value(attribute: Attribute, error: DataError) -> DataError:
     return DataError(f"`{attribute.name}` is declared as {attribute.type}: {error.message}", hint=error.hint)
 
 
-def _shown(given: Any) -> str:
-    shown = show_value(given)
+def _shown(cell: Any) -> str:
+    shown = show_value(cell)
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
 
-def _is_nan(given: object) -> bool:
-    return isinstance(given, str) and given.strip().lower().lstrip("+-") == "nan"
+def _is_nan(cell: object) -> bool:
+    return isinstance(cell, str) and cell.strip().lower().lstrip("+-") == "nan"
 
 
 # Undeclared columns of text
