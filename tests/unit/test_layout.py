@@ -116,7 +116,7 @@ def test_no_two_classes_have_one_name() -> None:
 VAGUE = {"found", "known", "given", "told", "one", "at", "place", "own", "together", "beside", "spread", "mixed"}
 # Packages where some functions still have such variables.
 VAGUE_NAMES_LEFT = {
-    "algebra", "engine", "explain", "sources", "spark",
+    "spark",
 }  # fmt: skip
 PUBLIC_KEYWORDS = {"assert_fact": {"at"}, "retract_fact": {"at"}}
 

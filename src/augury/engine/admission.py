@@ -110,8 +110,8 @@ class _Admitter:
 
     def admit_columns(self, moving: bool) -> None:
         """Late events by columns; events with an id one by one, where no frontier moves meanwhile."""
-        for place, item in self.history.revoked:
-            self._revoke(place, item)
+        for number, item in self.history.revoked:
+            self._revoke(number, item)
         late = self._late_by_column(moving)
         named = {type: batch for type, batch in self.history.batches.items() if batch.ids is not None}
         for type, row, _ in _in_order(named, ()):
@@ -191,7 +191,7 @@ class _Admitter:
         self.admission.repeats[type] += 1
         return True
 
-    def _revoke(self, place: int, item: Revocation) -> None:
+    def _revoke(self, number: int, item: Revocation) -> None:
         fixed, here = self.frontier.fixed, self.named.get(item.id)
         earlier = self.ids.find(item.id) if here is None else None
         end = None
@@ -200,7 +200,7 @@ class _Admitter:
         elif earlier is not None:
             end = int(earlier[0].out.table.data[END, earlier[1]])
         if end is not None and fixed is not None and end <= fixed:
-            self.late.append((place, item))
+            self.late.append((number, item))
             return
         if here is not None:
             self.dead.setdefault(here[0], []).append(here[1])
@@ -258,28 +258,28 @@ def _in_order(batches: Mapping[Predicate, Batch], revoked: Collection[tuple[int,
     if not revoked and (len(batches) < 2 or any(batch.rows is None for batch in batches.values())):
         yield from events
         return
-    arrivals: list[_Arrival] = [*events, *((_NO_TYPE, place, item) for place, item in revoked)]
+    arrivals: list[_Arrival] = [*events, *((_NO_TYPE, number, item) for number, item in revoked)]
     places = [batch.rows for batch in batches.values()]
-    at = np.concatenate([*places, np.array([place for place, _ in revoked], np.int64)])
-    yield from (arrivals[i] for i in np.argsort(at, kind="stable").tolist())
+    order = np.concatenate([*places, np.array([number for number, _ in revoked], np.int64)])
+    yield from (arrivals[i] for i in np.argsort(order, kind="stable").tolist())
 
 
 def history_of(items: Collection[HistoryItem]) -> History:
     """A few events and revocations as a history; columns are lists, which tables take in without a copy."""
     history, events = History(length=len(items)), dict[Predicate, list[tuple[int, Event]]]()
-    for place, item in enumerate(items):
+    for number, item in enumerate(items):
         if isinstance(item, Revocation):
-            history.revoked.append((place, item))
+            history.revoked.append((number, item))
         else:
-            events.setdefault((item.type, len(item.args)), []).append((place, item))
+            events.setdefault((item.type, len(item.args)), []).append((number, item))
     for type, pairs in events.items():
         some = [event for _, event in pairs]
         columns = [[event.args[i] for event in some] for i in range(type[1])]
         start, end = (np.array(times, np.int64) for times in ([e.start for e in some], [e.end for e in some]))
         ids = [event.id or None for event in some] if any(event.id for event in some) else None
-        known = None
+        known_times = None
         if any(event.known is not None for event in some):
-            known = np.array([MISSING if event.known is None else event.known for event in some], np.int64)
-        rows = np.array([place for place, _ in pairs], np.int64)
-        history.batches[type] = Batch(start, end, columns, ids, known=known, rows=rows)
+            known_times = np.array([MISSING if event.known is None else event.known for event in some], np.int64)
+        rows = np.array([number for number, _ in pairs], np.int64)
+        history.batches[type] = Batch(start, end, columns, ids, known=known_times, rows=rows)
     return history

@@ -68,16 +68,16 @@ class StepTransaction:
             circuit.tables.guard.end()
             circuit.undo(self.mark, session.shared is not None)
             session.input_ids.undo()
-            for one in session.answers:
-                one.rebuild()
+            for answer_set in session.answers:
+                answer_set.rebuild()
             session._index_answers()
         session._lock.pending = None
 
     def complete(self) -> None:
         """Does what is left once the step counts. It may be broken off and called again."""
         session = self.session
-        for one in self.concerned:
-            one.commit()
+        for part in self.concerned:
+            part.commit()
         session.circuit.settle()
         if self.answers:
             session._unseen.update(self.answers)
@@ -91,7 +91,7 @@ class Compaction:
         self.session, circuit = session, session.circuit
         tables = [operator.out.table for operator in circuit.operators]
         keep: list[Any] = [*circuit.operators, *tables, *session.answers, circuit.tables, session.input_ids]
-        self.saved = [(one, dict(one.__dict__)) for one in keep]
+        self.saved = [(answer_set, dict(answer_set.__dict__)) for answer_set in keep]
         for operator, (_, attributes) in zip(circuit.operators, self.saved, strict=False):
             attributes |= {name: copy.copy(attributes[name]) for name in operator.altered}
         self.dictionary = circuit.context.dictionary
@@ -100,13 +100,13 @@ class Compaction:
     def undo(self) -> None:
         """Restores the tables. It may be broken off and called again."""
         session, circuit = self.session, self.session.circuit
-        for one, attributes in self.saved:
-            one.__dict__.update(attributes)
+        for answer_set, attributes in self.saved:
+            answer_set.__dict__.update(attributes)
         circuit.context.dictionary = self.dictionary
         circuit.values_kept, circuit.begins, session.pruned = self.values_kept, self.begins, self.pruned
         circuit.bridge.reset()
         circuit.rebuild()
-        for one in session.answers:
-            one.rebuild()
+        for answer_set in session.answers:
+            answer_set.rebuild()
         session._index_answers()
         session._lock.pending = None

@@ -37,8 +37,8 @@ class Changes(sinks.Answers[Change]):
 
     def of(self, type: str) -> Changes:
         """The changes of one type."""
-        found = super().of(type)
-        return self.__class__(found.plan, self.clock, found.parts)
+        answers = super().of(type)
+        return self.__class__(answers.plan, self.clock, answers.parts)
 
     @cached_property
     def which(self) -> Array:

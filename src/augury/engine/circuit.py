@@ -136,7 +136,7 @@ class Circuit(Runtime):
     @property
     def weight(self) -> int:
         """How much is held: rows, facts and values."""
-        facts = sum(one.rows.n for one in self.knowledge.relations.values())
+        facts = sum(relation.rows.n for relation in self.knowledge.relations.values())
         return self.tables.rows + self.tables.dictionary.n + self.knowledge.words.n + facts
 
     def begin(self) -> None:
@@ -298,15 +298,15 @@ class Circuit(Runtime):
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
         """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
-        found: dict[str, int] = {}
+        floors: dict[str, int] = {}
         for operator, names, _ in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
             floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
             floor -= id(operator) in self.looking_back
             if floor < settled:
                 for name in self._below(names):
-                    found[name] = min(floor, found.get(name, floor))
-        return found
+                    floors[name] = min(floor, floors.get(name, floor))
+        return floors
 
     def _below(self, names: set[str]) -> set[str]:
         """The static predicates that some rest on."""
@@ -338,11 +338,11 @@ class Circuit(Runtime):
 
         for layer in layers:
             sets = [self.derived[type] for type in layer.types]
-            for one in sets:
-                for links in one.supports:
+            for made in sets:
+                for links in made.supports:
                     number(self.maker(links.child))
-            for one in sets:
-                number(one)
+            for made in sets:
+                number(made)
             if layer.recursive:
                 number(sets[0].rederive)
             for learn in self.learning.values():
@@ -414,15 +414,15 @@ def _types_in_order(plan: Plan, layers: Iterable[Stratum]) -> frozenset[Predicat
         reads.setdefault(rule.predicate, set()).update(n.predicate for n in rule.nodes if isinstance(n, Scan))
     for edge in facts:
         reads.setdefault(edge.head, set()).add(edge.reads)
-    found: set[Predicate] = set()
+    heads: set[Predicate] = set()
     for layer in layers:
         looks_back = any(e.head in layer.types and e.reads in layer.types for e in facts)
         if layer.recursive and (looks_back or not _monotone(layer)):
-            found |= set(layer.types)
-    while more := {type for head in found for type in reads.get(head, ())} - found:
-        found |= more
-    clocked = any(isinstance(node, Every) for rule in plan.rules if rule.predicate in found for node in rule.nodes)
-    return frozenset(plan.event_types if clocked and found else found)  # windows by the clock rest on all that comes
+            heads |= set(layer.types)
+    while more := {type for head in heads for type in reads.get(head, ())} - heads:
+        heads |= more
+    clocked = any(isinstance(node, Every) for rule in plan.rules if rule.predicate in heads for node in rule.nodes)
+    return frozenset(plan.event_types if clocked and heads else heads)  # windows by the clock rest on all that comes
 
 
 def _monotone(stratum: Stratum) -> bool:

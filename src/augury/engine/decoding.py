@@ -52,9 +52,9 @@ def values_of(dictionary: Dictionary, codes: Codes) -> ValueColumn:
     """Codes as a column of values."""
     null = codes == NULL
     some_null = bool(null.any()) and not bool(null.all())
-    known = codes[~null] if some_null else codes
-    unit, values = None, dictionary.numeric(known)
-    if values is None and (times := dictionary.times(known)) is not None:
+    present = codes[~null] if some_null else codes
+    unit, values = None, dictionary.numeric(present)
+    if values is None and (times := dictionary.times(present)) is not None:
         unit, values = _UNITS[times[0]], times[1]
     if values is not None:
         if not some_null:
@@ -63,13 +63,13 @@ def values_of(dictionary: Dictionary, codes: Codes) -> ValueColumn:
         filled[~null] = values
         return ValueColumn(filled, null=null, unit=unit)
     if (codes & 1).all():
-        few, place = distinct(codes >> 1, dictionary.n)
+        few, number = distinct(codes >> 1, dictionary.n)
         few = few * 2 + 1
     else:
-        few, place = unique_inverse(codes)
+        few, number = unique_inverse(codes)
     if (few & 1).all() and not dictionary.is_float(few >> 1).any():
-        return coded_column(list(map(dictionary.values.__getitem__, (few >> 1).tolist())), place)
-    return coded_column([dictionary.decode(code) for code in few.tolist()], place)
+        return coded_column(list(map(dictionary.values.__getitem__, (few >> 1).tolist())), number)
+    return coded_column([dictionary.decode(code) for code in few.tolist()], number)
 
 
 _UNITS: dict[str, type[Timestamp | Duration]] = {"t": Timestamp, "d": Duration}
@@ -91,9 +91,9 @@ def decoded(dictionary: Dictionary, codes: Codes, kind: Kind) -> Any:
         "string": (_text, pa.string()),
         "json": (tagged, pa.string()),
     }[kind]
-    few, place = unique_inverse(codes)
+    few, number = unique_inverse(codes)
     values = [dictionary.decode(code) for code in few.tolist()]
-    return pa.array([None if v is None else make(v) for v in values], type).take(pa.array(place))
+    return pa.array([None if v is None else make(v) for v in values], type).take(pa.array(number))
 
 
 def _long(value: Value) -> int:

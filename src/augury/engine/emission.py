@@ -125,13 +125,13 @@ class EmittedRows:
         stands[:n] &= self.emitted[:n] == 0
         return np.flatnonzero(stands)
 
-    def moved(self, place: Array) -> None:
+    def moved(self, new_rows: Array) -> None:
         """After a compaction."""
         table = self.events.out.table
         emitted = np.zeros(len(table.alive), np.uint8)
-        n = min(len(self.emitted), len(place) - 1)
-        old = np.flatnonzero(self.emitted[:n].astype(bool) & (place[:n] >= 0))
-        emitted[place[old]] = 1
+        n = min(len(self.emitted), len(new_rows) - 1)
+        old = np.flatnonzero(self.emitted[:n].astype(bool) & (new_rows[:n] >= 0))
+        emitted[new_rows[old]] = 1
         self.emitted = emitted
         self.rebuild()
 

@@ -66,8 +66,8 @@ def row_ranks(circuit: Runtime, table: Table, rows: RowIds) -> Array:
 def _value_order(table: Table, rows: RowIds) -> Ordering:
     """The order of rows by their values, one column after the other."""
 
-    def values(at: int) -> Callable[[Array], Array]:
-        return lambda some: code_ranks(table.dictionary, table.data[at, rows[some]])
+    def values(field: int) -> Callable[[Array], Array]:
+        return lambda some: code_ranks(table.dictionary, table.data[field, rows[some]])
 
     return Ordering(np.zeros(len(rows), np.int64)).refine(map(values, table.codes))
 
@@ -91,9 +91,9 @@ def parts_of(circuit: Runtime, table: Table, rows: RowIds) -> Parts:
     rest = np.ones(len(rows), bool)
     for some, columns in _made_alike(circuit, table, rows):
         rest[some] = False
-        for position, (holder, own) in enumerate(columns):
+        for position, (holder, their_rows) in enumerate(columns):
             holders[id(holder)] = holder
-            chunks.append((some, np.full(len(some), position), own, id(holder)))
+            chunks.append((some, np.full(len(some), position), their_rows, id(holder)))
     single: dict[int, list[tuple[int, int, int]]] = {}
     for owner in np.flatnonzero(rest).tolist():
         for position, (of, row) in enumerate(circuit.parts(table, int(rows[owner]))):
@@ -102,15 +102,15 @@ def parts_of(circuit: Runtime, table: Table, rows: RowIds) -> Parts:
             holders[id(maker)] = maker
             single.setdefault(id(maker), []).append((owner, position, row))
     for maker_id, triples in single.items():
-        owners, positions, own = np.array(triples, np.int64).T
-        chunks.append((owners, positions, own, maker_id))
+        owners, positions, their_rows = np.array(triples, np.int64).T
+        chunks.append((owners, positions, their_rows, maker_id))
     index = {maker_id: i for i, maker_id in enumerate(holders)}
     empty = np.empty(0, np.int64)
-    owners, positions, own = (np.concatenate([empty, *(chunk[i] for chunk in chunks)]) for i in range(3))
+    owners, positions, their_rows = (np.concatenate([empty, *(chunk[i] for chunk in chunks)]) for i in range(3))
     sizes = [len(chunk[0]) for chunk in chunks]
     which = np.repeat([index[chunk[3]] for chunk in chunks], sizes).astype(np.int64)
     order = np.lexsort((positions, owners)) if len(chunks) > 1 else slice(None)
-    return Parts(np.bincount(owners, minlength=len(rows)), which[order], own[order], list(holders.values()))
+    return Parts(np.bincount(owners, minlength=len(rows)), which[order], their_rows[order], list(holders.values()))
 
 
 def _made_alike(circuit: Runtime, table: Table, rows: RowIds) -> Iterator[tuple[Array, Columns]]:
@@ -123,11 +123,11 @@ def _made_alike(circuit: Runtime, table: Table, rows: RowIds) -> Iterator[tuple[
     for some, sources in maker.sources(rows):
         if not len(some) or any(owner is not None for _, _, owner in sources):
             continue
-        found: list[tuple[Array, Columns]] = [(np.arange(len(some)), [])]
+        groups: list[tuple[Array, Columns]] = [(np.arange(len(some)), [])]
         for source, parents, _ in sources:
-            found = list(_side_by_side(found, list(_made_alike(circuit, source, parents[some]))))
-        for own, columns in found:
-            yield some[own], columns
+            groups = list(_side_by_side(groups, list(_made_alike(circuit, source, parents[some]))))
+        for members, columns in groups:
+            yield some[members], columns
 
 
 def _side_by_side(
@@ -153,10 +153,10 @@ def _event_ranks(parts: Parts) -> Array:
 
     def times(field: int) -> Callable[[Array], Array]:
         def key(events: Array) -> Array:
-            found = np.empty(len(events), np.int64)
+            values = np.empty(len(events), np.int64)
             for i, mine in _by_holder(holder[events]):
-                found[mine] = tables[i].data[field, row[events[mine]]]
-            return found
+                values[mine] = tables[i].data[field, row[events[mine]]]
+            return values
 
         return key
 
@@ -166,7 +166,7 @@ def _event_ranks(parts: Parts) -> Array:
 
     def argument(position: int) -> Callable[[Array], Array]:
         def key(events: Array) -> Array:
-            found = np.full(len(events), -1, np.int64)
+            values = np.full(len(events), -1, np.int64)
             for group in same_name:
                 selected = [(parts.holders[i], np.flatnonzero(holder[events] == i)) for i in group]
                 selected = [(h, mine) for h, mine in selected if len(mine)]
@@ -175,17 +175,17 @@ def _event_ranks(parts: Parts) -> Array:
                     continue
                 # What has no such argument is marked by -1 and comes first.
                 ranks = _argument_ranks([(h, row[events[mine]]) for h, mine in wide], position, len(selected) > 1)
-                for (_, mine), own in zip(wide, ranks, strict=True):
-                    found[mine] = own
-            return found
+                for (_, mine), their_ranks in zip(wide, ranks, strict=True):
+                    values[mine] = their_ranks
+            return values
 
         return key
 
     def ids(events: Array) -> Array:
-        found = np.zeros(len(events), np.int64)
+        values = np.zeros(len(events), np.int64)
         for i, mine in _by_holder(holder[events]):
-            found[mine] = _id_ranks(parts.holders[i], row[events[mine]])
-        return found
+            values[mine] = _id_ranks(parts.holders[i], row[events[mine]])
+        return values
 
     most = max(h.arity for h in parts.holders)
     ordering = Ordering(times(END)(np.arange(len(row))))
@@ -221,9 +221,9 @@ def _argument_ranks(columns: Sequence[tuple[Holder, Array]], position: int, seve
         assert isinstance(holder, Events)
         return [_raw_ranks(holder, position, rows)]
     values: list[Value] = []
-    for (holder, rows), own in zip(columns, codes, strict=True):
-        if own is not None:
-            values += map(holder.out.table.dictionary.decode, own.tolist())
+    for (holder, rows), their_codes in zip(columns, codes, strict=True):
+        if their_codes is not None:
+            values += map(holder.out.table.dictionary.decode, their_codes.tolist())
         else:
             assert isinstance(holder, Events)
             values += (holder.args(row)[position] for row in rows.tolist())

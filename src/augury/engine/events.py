@@ -90,30 +90,35 @@ class ArgumentChunk:
             if isinstance(column, list):
                 del column[self.count :]
 
-    def some(self, first: int, at: Array) -> ArgumentChunk:
+    def some(self, first: int, positions: Array) -> ArgumentChunk:
         """The rows at some places, as a chunk that begins elsewhere."""
-        columns = [some(column, at) for column in self.columns]
-        ids, traces = (None if given is None else some(given, at) for given in (self.ids, self.traces))
-        return ArgumentChunk(first, len(at), columns, ids, traces)
+        columns = [some(column, positions) for column in self.columns]
+        ids, traces = (None if values is None else some(values, positions) for values in (self.ids, self.traces))
+        return ArgumentChunk(first, len(positions), columns, ids, traces)
 
     def args(self, row: int) -> tuple[Value, ...]:
-        at = row - self.first
-        return tuple([_plain(column[at]) if isinstance(column, np.ndarray) else column[at] for column in self.columns])
+        position = row - self.first
+        return tuple(
+            [
+                _plain(column[position]) if isinstance(column, np.ndarray) else column[position]
+                for column in self.columns
+            ]
+        )
 
-    def unnamed(self, at: Array) -> Array:
+    def unnamed(self, positions: Array) -> Array:
         """Which of some places have no id of their own."""
         if self.ids is None:
-            return np.ones(len(at), bool)
+            return np.ones(len(positions), bool)
         ids = self.ids
-        return np.array([ids[i] is None for i in at.tolist()], bool)
+        return np.array([ids[i] is None for i in positions.tolist()], bool)
 
 
 def _plain(value: Any) -> Value:
     """An element of an array: NaN is null, and -0.0 is 0.0."""
-    found = value.item()
-    if type(found) is float:
-        return found + 0.0 if found == found else None
-    return found  # type: ignore[no-any-return]
+    number = value.item()
+    if type(number) is float:
+        return number + 0.0 if number == number else None
+    return number  # type: ignore[no-any-return]
 
 
 class Events(Operator):
@@ -153,9 +158,9 @@ class Events(Operator):
         for position in sorted(set(positions) - set(self.used)):
             table, context = self.out.table, self.runtime.context
             self.used = (*self.used, position)
-            at = table.add_field(code=True)
+            field = table.add_field(code=True)
             for row in range(table.n):
-                table.data[at, row] = context.encode(self.args(row)[position])
+                table.data[field, row] = context.encode(self.args(row)[position])
 
     def add(self, start: Times, end: Times, columns: Columns, ids: object = None, traces: object = None) -> int:
         """Adds events column by column, and where they were derived elsewhere their traces; the first row of them."""
@@ -168,8 +173,8 @@ class Events(Operator):
         table.room(count)
         data, hi = table.data, first + count
         data[START, first:hi], data[END, first:hi] = start, end  # the other fields of an input are zero, as all room is
-        for at, position in zip(table.codes, self.used, strict=True):
-            data[at, first:hi] = self._encoded(columns[position])
+        for field, position in zip(table.codes, self.used, strict=True):
+            data[field, first:hi] = self._encoded(columns[position])
         table.added(count)
         return first
 
@@ -197,8 +202,8 @@ class Events(Operator):
         if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
             return context.dictionary.encode_column(column)
         if isinstance(column, Coded):
-            values, place = column.distinct()
-            return context.encode_all(values)[place]
+            values, number = column.distinct()
+            return context.encode_all(values)[number]
         return [context.encode(v) for v in column]
 
     def chunk(self, row: int) -> ArgumentChunk:
@@ -210,30 +215,28 @@ class Events(Operator):
     def given_id(self, row: int) -> str | None:
         """The id that an event came with."""
         chunk = self.chunk(row)
-        found = None if chunk.ids is None else chunk.ids[row - chunk.first]
-        return None if found is None else str(found)
+        name = None if chunk.ids is None else chunk.ids[row - chunk.first]
+        return None if name is None else str(name)
 
     def id(self, row: int) -> str:
-        given = self.given_id(row)
-        if given is not None:
-            return given
-        found = self.made_ids.get(row)
-        if found is None:
+        name = self.given_id(row)
+        if name is not None:
+            return name
+        made = self.made_ids.get(row)
+        if made is None:
             data, args = self.out.table.data, self.args(row)[: self.id_arity]
             number = int(self.numbers(np.array([row]))[0])
-            found = content_id(
-                self.id_type, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args)
-            )
+            made = content_id(self.id_type, args, int(data[START, row]), int(data[END, row]), number, spelling_of(args))
             if len(self.made_ids) > _MANY:
                 self.made_ids.clear()
-            self.made_ids[row] = found
-        return found
+            self.made_ids[row] = made
+        return made
 
     def names(self, row: int) -> tuple[str, ...]:
         """What an event adds to the trace of what is made of it: its id, or the trace that it came with."""
         chunk = self.chunk(row)
-        own = None if chunk.traces is None else chunk.traces[row - chunk.first]
-        return (self.id(row),) if own is None else tuple(own)
+        trace = None if chunk.traces is None else chunk.traces[row - chunk.first]
+        return (self.id(row),) if trace is None else tuple(trace)
 
     # Many rows at once. Rows are in ascending order, each once.
 
@@ -254,30 +257,34 @@ class Events(Operator):
     def ids(self, rows: RowIds) -> list[str]:
         """The ids of rows, see `id`."""
         result: list[str] = []
-        for chunk, at in self.pieces(rows):
-            given: list[Any] = [None] * len(at) if chunk.ids is None else [chunk.ids[i] for i in at.tolist()]
-            made = [i for i, id in enumerate(given) if id is None] if chunk.ids is None or None in given else []
-            for i, id in zip(made, self.made(at[made] + chunk.first).tolist(), strict=True):
-                given[i] = f"{id:016x}"
-            result += given
+        for chunk, positions in self.pieces(rows):
+            texts: list[Any] = (
+                [None] * len(positions) if chunk.ids is None else [chunk.ids[i] for i in positions.tolist()]
+            )
+            made = [i for i, id in enumerate(texts) if id is None] if chunk.ids is None or None in texts else []
+            for i, id in zip(made, self.made(positions[made] + chunk.first).tolist(), strict=True):
+                texts[i] = f"{id:016x}"
+            result += texts
         return result
 
     def all_names(self, rows: RowIds) -> list[tuple[str, ...]]:
         """What each row adds to a trace, see `names`."""
         result: list[tuple[str, ...]] = []
-        for chunk, at in self.pieces(rows):
-            ids = self.ids(at + chunk.first)
-            traces: list[Any] = [None] * len(at) if chunk.traces is None else [chunk.traces[i] for i in at.tolist()]
-            result += [(id,) if own is None else tuple(own) for id, own in zip(ids, traces, strict=True)]
+        for chunk, positions in self.pieces(rows):
+            ids = self.ids(positions + chunk.first)
+            traces: list[Any] = (
+                [None] * len(positions) if chunk.traces is None else [chunk.traces[i] for i in positions.tolist()]
+            )
+            result += [(id,) if trace is None else tuple(trace) for id, trace in zip(ids, traces, strict=True)]
         return result
 
     def made(self, rows: RowIds) -> Array:
         """The ids that are made from contents, as numbers."""
         if not len(rows):
             return np.empty(0, np.uint64)
-        last, found = self._last  # many rules may ask for the same events
+        last, last_hashes = self._last  # many rules may ask for the same events
         if len(last) == len(rows) and bool((last == rows).all()):
-            return found
+            return last_hashes
         hashes, spelt = self._hashes(rows)
         numbers = self.numbers(rows).view(np.uint64)
         more = (numbers > 0) | (spelt > 0)
@@ -289,9 +296,9 @@ class Events(Operator):
     def _hashes(self, rows: RowIds) -> tuple[Array, Array]:
         """The hashes of contents, and how they are written."""
         data = self.out.table.data
-        found = [self._column_hashes(position, rows) for position in range(self.id_arity)]
-        hashes = content_hashes(self.id_type, [h for h, _ in found], data[START, rows], data[END, rows])
-        return hashes, spellings_of([s for _, s in found], len(rows))
+        columns = [self._column_hashes(position, rows) for position in range(self.id_arity)]
+        hashes = content_hashes(self.id_type, [h for h, _ in columns], data[START, rows], data[END, rows])
+        return hashes, spellings_of([s for _, s in columns], len(rows))
 
     def _column_hashes(self, position: int, rows: RowIds) -> tuple[Array, Array]:
         if position in self.used:
@@ -302,7 +309,7 @@ class Events(Operator):
 
     def columns_at(self, position: int, rows: RowIds) -> list[Any]:
         """One argument of rows as it came, chunk by chunk."""
-        return [some(chunk.columns[position], at) for chunk, at in self.pieces(rows)]
+        return [some(chunk.columns[position], positions) for chunk, positions in self.pieces(rows)]
 
     def numbers(self, rows: RowIds) -> Array:
         """How many equal events without an id, written alike, came before each row."""
@@ -342,7 +349,7 @@ class Events(Operator):
         firsts = unique(self._firsts[repeated])
         rows = unique(np.concatenate([repeated, firsts[~self._hashed[firsts]]]))
         self._hashed[rows] = True
-        rows = rows[np.concatenate([chunk.unnamed(at) for chunk, at in self.pieces(rows)])]
+        rows = rows[np.concatenate([chunk.unnamed(positions) for chunk, positions in self.pieces(rows)])]
         if len(rows):
             keys = self._content_keys(rows).view(np.int64)
             number_equals(
@@ -360,8 +367,8 @@ class Events(Operator):
         """The numbers that are fixed already; else -1."""
         if not len(self.fixed):
             return np.full(len(rows), -1, np.int64)
-        known = rows < len(self.fixed)
-        return np.where(known, self.fixed[np.where(known, rows, 0)], -1)
+        fixed = rows < len(self.fixed)
+        return np.where(fixed, self.fixed[np.where(fixed, rows, 0)], -1)
 
     def _compare(self) -> None:
         """Finds for each row the first one that is equal in time and in what conditions see of it."""
@@ -407,9 +414,9 @@ class Events(Operator):
         self.fixed = numbers if numbers.any() else NONE
         chunks: list[ArgumentChunk] = []
         first = 0
-        for chunk, at in self.pieces(rows):
-            chunks.append(chunk.some(first, at))
-            first += len(at)
+        for chunk, positions in self.pieces(rows):
+            chunks.append(chunk.some(first, positions))
+            first += len(positions)
         self.chunks = chunks
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
@@ -430,7 +437,9 @@ class Events(Operator):
             require(len(columns) == self.arity and all(is_column(c, count) for c in columns), "events that do not fit")
             require(ids is None or (are_texts(ids, null=True) and len(ids) == count), "ids that do not fit")
             require(traces is None or (isinstance(traces, list) and len(traces) == count), "traces that do not fit")
-            require(not traces or all(not one or are_texts(list(one)) for one in traces), "traces that do not fit")
+            require(
+                not traces or all(not trace or are_texts(list(trace)) for trace in traces), "traces that do not fit"
+            )
             self.chunks.append(ArgumentChunk(first, count, columns, ids, traces))
             first += count
         require(first == n, "events are missing")
@@ -464,7 +473,7 @@ def column_bytes(column: object, lo: int, hi: int) -> int:
         texts = column_bytes(column.values, 0, len(column.values)) if lo == 0 else 0
         return int(column.index.itemsize) * (hi - lo) + texts
     if isinstance(column, list | tuple):
-        return sum(8 + (0 if one is None else one.__sizeof__()) for one in column[lo:hi])
+        return sum(8 + (0 if value is None else value.__sizeof__()) for value in column[lo:hi])
     return int(getattr(column, "nbytes", 16 * (hi - lo)))
 
 
@@ -473,7 +482,7 @@ def _hashed(column: Any) -> tuple[Array, Array]:
     if isinstance(column, np.ndarray):
         return numbers_hashed(column)
     if isinstance(column, Coded):
-        values, place = column.distinct()
+        values, number = column.distinct()
         hashes, spellings = hashes_of(values)
-        return hashes[place], spellings[place]
+        return hashes[number], spellings[number]
     return hashes_of(column)

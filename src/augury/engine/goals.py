@@ -84,7 +84,7 @@ class Goals(list[Goal]):
         return goals_table(self)
 
 
-def goals_table(found: Sequence[Goal]) -> str:
+def goals_table(listed: Sequence[Goal]) -> str:
     """Goals as HTML, how complete each is as a bar."""
 
     def row(goal: Goal) -> list[str]:
@@ -92,38 +92,38 @@ def goals_table(found: Sequence[Goal]) -> str:
         since, until = ("" if t is None else readable(t, goal.clock) for t in (goal.since, goal.until))
         return [goal.rule, share_bar(goal.complete), since, done, goal.awaits, until]
 
-    return table(["rule", "complete", "since", "has happened", "awaits", "until"], map(row, found))
+    return table(["rule", "complete", "since", "has happened", "awaits", "until"], map(row, listed))
 
 
 def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False) -> Iterator[Goal]:
     """The partial matches that can still be completed, rule by rule, the most complete first; or those of this step."""
     decode = circuit.tables.dictionary.decode
     for label in [rule] if rule is not None else list(circuit.rules):
-        found, total = [], size(circuit.rules[label].body)
-        for one in (one for operator in _operators(circuit, label) for one in operator.waiting(now, new)):
-            done = tuple(map(circuit.event, one.done))
-            binding = {v: decode(code) for v, code in one.binding.items() if code != OPEN}
+        listed, total = [], size(circuit.rules[label].body)
+        for partial in (partial for operator in _operators(circuit, label) for partial in operator.waiting(now, new)):
+            done = tuple(map(circuit.event, partial.done))
+            binding = {v: decode(code) for v, code in partial.binding.items() if code != OPEN}
             since = min((e.start for e in done), default=None)
-            found.append(
+            listed.append(
                 Goal(
                     label,
                     done,
-                    written(one.awaits),
+                    written(partial.awaits),
                     max(total, len(done) + 1),
                     binding,
-                    one.until,
+                    partial.until,
                     since,
                     circuit.clock,
                 )
             )
-        yield from found if new else sorted(found, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
+        yield from listed if new else sorted(listed, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
 
 
 def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int | None) -> Iterator[Goal]:
     """The facts that events made and that hold now, the oldest first: `down('m1')` since 10:03 awaits its end."""
-    found: list[Goal] = []
+    listed: list[Goal] = []
     for (name, arity), (makes, ends) in circuit.plan.made.items():
-        labels = [one.label for one in circuit.rules.values() if one.predicate == makes]
+        labels = [each.label for each in circuit.rules.values() if each.predicate == makes]
         if now is None or not labels or rule not in (None, *labels) or (name, arity) not in circuit.knowledge.relations:
             continue
         relation = circuit.knowledge.relations[name, arity]
@@ -134,8 +134,8 @@ def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int |
             text = f"{name}({', '.join(show_value(a) for a in args)})"
             awaits = f"the end of {text}" if ends in circuit.derived else f"nothing: {text} has no end"
             done = () if began is None else _makers(circuit, makers, args, began)
-            found.append(Goal(labels[0], done, awaits, 2, {}, None, began, circuit.clock))
-    yield from sorted(found, key=lambda g: (g.since is not None, g.since or 0, g.awaits))
+            listed.append(Goal(labels[0], done, awaits, 2, {}, None, began, circuit.clock))
+    yield from sorted(listed, key=lambda g: (g.since is not None, g.since or 0, g.awaits))
 
 
 def _makers(circuit: Circuit, makers: Derived, args: tuple[Value, ...], time: int) -> tuple[Event, ...]:

@@ -41,9 +41,9 @@ def add(session: Session, program: Compiled, rules: str | Path, after: int | Non
     circuit = session.circuit
     circuit.extend(program.optimised, after)
     session.program, session.input_ids.plan = program, program.plan
-    known = {id(one.events) for one in session.answers}
+    emitted = {id(answer_set.events) for answer_set in session.answers}
     for (name, _), events in circuit.derived.items():
-        if name in program.plan.outputs and id(events) not in known:
+        if name in program.plan.outputs and id(events) not in emitted:
             session.answers.append(EmittedRows(events))
     session._index_answers()
     session.grown = [*session.grown, ("add", text, after)]
@@ -54,18 +54,22 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     circuit, running = session.circuit, session.program
     circuit.silence(label)
     changes, goals = session._changes(step)
-    for one in session.answers:
-        one.commit()
+    for answer_set in session.answers:
+        answer_set.commit()
     circuit.settle()
     # What was given of a type that is no longer derived is no longer an answer.
-    leaving = [one for one in session.answers if one.events.type not in program.plan.outputs]
-    given = [AnswerRows(circuit, one.events, rows, "retract") for one in leaving if len(rows := one.standing())]
-    parts = [*given, *step.answers]
+    leaving = [answer_set for answer_set in session.answers if answer_set.events.type not in program.plan.outputs]
+    retracted = [
+        AnswerRows(circuit, answer_set.events, rows, "retract")
+        for answer_set in leaving
+        if len(rows := answer_set.standing())
+    ]
+    parts = [*retracted, *step.answers]
     for answers in parts:
         answers.keep()
     circuit.remove(label)
     session.program, session.input_ids.plan = program, program.plan
-    session.answers = [one for one in session.answers if one not in leaving]
+    session.answers = [answer_set for answer_set in session.answers if answer_set not in leaving]
     session._index_answers()
     session.grown = [*session.grown, ("remove", label, None)]
     step.answers = []

@@ -62,9 +62,9 @@ class Horizon:
         """How far back an operator looks, for inputs no longer than the longest so far where nobody said how long they last."""
         if back < FAR or back_for is None or self.lengths is None:
             return back
-        found = back_for(self.lengths)
-        self.relied = self.relied or found < FAR
-        return found
+        reach = back_for(self.lengths)
+        self.relied = self.relied or reach < FAR
+        return reach
 
     def longest_of(self, types: Iterable[Predicate]) -> int | None:
         """How long events of some types last at most, in time points; None where nothing says so."""
@@ -144,8 +144,8 @@ def _keep_inputs(circuit: Circuit, keep: dict[int, Array]) -> None:
             if row not in events.kept_inputs:
                 events.kept_inputs[row] = inputs_of(circuit, events, row)
         for row, parts in events.kept_inputs.items():
-            for table, at in parts if kept[row] else ():
-                keep[id(table)][at] = True
+            for table, position in parts if kept[row] else ():
+                keep[id(table)][position] = True
 
 
 def _shrink_dictionary(circuit: Circuit) -> None:

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 def statements_from(session: SessionCore, facts: Any) -> list[Statement]:
     """What is said of facts, in any form that facts come in. What says no time holds from now on."""
     plan = session.program.plan
-    given = facts_from(facts, plan, session.clock)
-    check_facts(given, plan)
-    found: list[Statement] = []
-    for table in given.statement_tables:
-        for one in table:
-            fact = replace(one.fact, since=session.now) if one.fact.since is None else one.fact
+    read = facts_from(facts, plan, session.clock)
+    check_facts(read, plan)
+    statements: list[Statement] = []
+    for table in read.statement_tables:
+        for statement in table:
+            fact = replace(statement.fact, since=session.now) if statement.fact.since is None else statement.fact
             for time in (fact.since, fact.until):
                 if time is not None and abs(time) >= TIME_LIMIT:
                     raise DataError(f"a time too far from the origin: {session.clock.show(time)}")
-            found.append(Statement(fact, one.retract))
-    return found
+            statements.append(Statement(fact, statement.retract))
+    return statements
 
 
 def known_name(session: SessionCore, name: str) -> None:
@@ -99,7 +99,7 @@ def rewire(session: SessionCore, names: set[str]) -> None:
     new = Circuit(session.plan, old.clock, old.facts, old.retention, old.longest, changing, old.knowledge)
     new.errors = old.errors
     old_ids = session.input_ids
-    shown = {content for one in session.answers for content in _contents(one, one.standing())}
+    shown = {content for answer_set in session.answers for content in _contents(answer_set, answer_set.standing())}
     for type, events in old.inputs.items():
         _copy(events, new, type)
     errors = dict(old.errors)
@@ -108,11 +108,13 @@ def rewire(session: SessionCore, names: set[str]) -> None:
     new.errors.update(errors)  # what could not be computed was reported the first time
     new.settle()
     session._wire(new)
-    for one in session.answers:
-        rows = one.events.out.table.standing()
-        one.emitted = np.zeros(len(one.events.out.table.alive), np.uint8)
-        one.emitted[[r for r, c in zip(rows.tolist(), _contents(one, rows), strict=True) if c in shown]] = 1
-        one.rebuild()
+    for answer_set in session.answers:
+        rows = answer_set.events.out.table.standing()
+        answer_set.emitted = np.zeros(len(answer_set.events.out.table.alive), np.uint8)
+        answer_set.emitted[
+            [r for r, c in zip(rows.tolist(), _contents(answer_set, rows), strict=True) if c in shown]
+        ] = 1
+        answer_set.rebuild()
     session._index_answers()
     moved = {id(events): new.inputs[type] for type, events in old.inputs.items()}
     ids = session.input_ids

@@ -68,11 +68,11 @@ class Session(SessionCore):
 
     def revoke(self, id: str | Event | Iterable[str | Event]) -> Changes:
         """Takes events back, by id, whether they came already or are still to come."""
-        given = [id] if isinstance(id, str | Event) or not isinstance(id, Iterable) else list(id)
-        ids = [one.id if isinstance(one, Event) else one for one in given]
-        if not all(isinstance(one, str) and one for one in ids):
+        revoked = [id] if isinstance(id, str | Event) or not isinstance(id, Iterable) else list(id)
+        ids = [each.id if isinstance(each, Event) else each for each in revoked]
+        if not all(isinstance(each, str) and each for each in ids):
             raise RunError("events are revoked by their ids", hint='session.revoke("e7"), or a list of ids')
-        return self.push([Revocation(one) for one in ids])
+        return self.push([Revocation(each) for each in ids])
 
     def assert_fact(self, name: str, *args: object, at: object = None, until: object = None) -> Changes:
         """Says that a fact holds from a time on, from now where none is given, up to another; the changes of the answer."""
@@ -82,8 +82,8 @@ class Session(SessionCore):
         """Says that a fact no longer holds from a time on, from now where none is given; the changes of the answer."""
         return self.learn({name: [self._said("retract", args, at, None)]})
 
-    def _said(self, op: str, args: tuple[object, ...], at: object, until: object) -> dict[str, Any]:
-        time = at if at is not None or self.now is None else self.clock.moment(self.now)
+    def _said(self, op: str, args: tuple[object, ...], moment: object, until: object) -> dict[str, Any]:
+        time = moment if moment is not None or self.now is None else self.clock.moment(self.now)
         if op == "retract" and time is None:
             raise RunError(
                 "a fact ends at a time, and the clock has not begun", hint="give the time: retract_fact(…, at=…)"
@@ -100,7 +100,7 @@ class Session(SessionCore):
             with self._undoing(StepTransaction(self).undo):
                 self._open(self.now)
                 statements = statements_from(self, facts)
-                new = unforeseen(self, {one.fact.name for one in statements})
+                new = unforeseen(self, {statement.fact.name for statement in statements})
                 self._lock.pending = None
             if new:
                 with self._restoring():
@@ -180,9 +180,9 @@ class Session(SessionCore):
 
     def on(self, type: str, callback: Callable[[Change], None]) -> None:
         """Calls a function with every change of an event type."""
-        known = {name for name, _ in self.program.plan.derived}
-        if type not in known:
-            raise RunError(f"no rule derives `{type}`", hint=f"there is {', '.join(sorted(known))}")
+        derived = {name for name, _ in self.program.plan.derived}
+        if type not in derived:
+            raise RunError(f"no rule derives `{type}`", hint=f"there is {', '.join(sorted(derived))}")
         if type not in self.program.plan.outputs:
             raise RunError(f"`{type}` is not an output of the program", hint=f"say `output {type}.`")
         self._callbacks.of_type.setdefault(type, []).append(callback)
@@ -257,9 +257,9 @@ class Session(SessionCore):
             return inspect.stats(self)
 
     def _known_rule(self, label: str) -> None:
-        known = [rule.label for rule in self.program.plan.rules]
-        if label not in known:
-            close = nearest(label, known)
+        labels = [rule.label for rule in self.program.plan.rules]
+        if label not in labels:
+            close = nearest(label, labels)
             raise RunError(f"there is no rule `{label}`", hint=f"did you mean `{close}`?" if close else "")
 
     # What stands
@@ -272,12 +272,12 @@ class Session(SessionCore):
     def _standing(self, until: int | None) -> Answers[Event]:
         if self._circuit is None:
             return Answers(self.program.plan, Clock())
-        found = []
-        for one in self.answers:
-            rows = one.standing()
+        parts = []
+        for answer_set in self.answers:
+            rows = answer_set.standing()
             if until is not None:
-                rows = rows[one.events.given_at()[rows] <= until]
+                rows = rows[answer_set.events.given_at()[rows] <= until]
             if len(rows):
-                found.append(AnswerRows(self._circuit, one.events, rows))
-        self._unseen.update(found)
-        return Answers(self.program.plan, self.clock, found)
+                parts.append(AnswerRows(self._circuit, answer_set.events, rows))
+        self._unseen.update(parts)
+        return Answers(self.program.plan, self.clock, parts)

@@ -171,8 +171,8 @@ class SessionCore:
 
     def _index_answers(self) -> None:
         """Which answers a table concerns, and which wait for time to pass."""
-        self._of_table = {id(one.events.out.table): one for one in self.answers}
-        self._waiting = {one: None for one in self.answers if one.waiting}
+        self._of_table = {id(answer_set.events.out.table): answer_set for answer_set in self.answers}
+        self._waiting = {answer_set: None for answer_set in self.answers if answer_set.waiting}
 
     # Time
 
@@ -278,7 +278,9 @@ class SessionCore:
         circuit.tick(self.now)
         guard = circuit.tables.guard
         if guard.limits.answers is not None:
-            guard.answered(sum(one.events.out.table.n - one.events.out.table.mark for one in self.answers))
+            guard.answered(
+                sum(answer_set.events.out.table.n - answer_set.events.out.table.mark for answer_set in self.answers)
+            )
         guard.end()
         return self._changes(step, over)
 
@@ -312,18 +314,18 @@ class SessionCore:
         circuit.prepare()
         return changes, goals
 
-    def _final(self, one: EmittedRows, until: int | None, over: bool) -> tuple[int | None, Array | None]:
+    def _final(self, answer_set: EmittedRows, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
         delays = finality_delays(self.program.plan)
         if (
             until is None
             or over
             or until >= TIME_LIMIT - 1  # a host says that nothing more comes
-            or delays.get((one.events.type, one.events.arity), 0) == 0
+            or delays.get((answer_set.events.type, answer_set.events.arity), 0) == 0
         ):
             return until, None
         horizon = Horizon(self.circuit, until)
-        held, limit = one.events.held_back(horizon)
+        held, limit = answer_set.events.held_back(horizon)
         if horizon.relied:
             self.circuit.relied_on_lengths(until)
         return min(until, limit), held
@@ -394,10 +396,10 @@ class SessionCore:
         self._keep_unseen()
         compaction = Compaction(self)
         with self._undoing(compaction.undo):
-            waiting = {id(one.events.out.table): one.pending() for one in self.answers}
+            waiting = {id(answer_set.events.out.table): answer_set.pending() for answer_set in self.answers}
             moved = compact(circuit, self.settled, waiting)
-            for one in self.answers:
-                one.moved(moved[id(one.events.out.table)])
+            for answer_set in self.answers:
+                answer_set.moved(moved[id(answer_set.events.out.table)])
             self._index_answers()
             self.input_ids.moved(moved)
             self.pruned = self.pruned or self.settled is not None

@@ -84,8 +84,8 @@ def save(session: SessionCore, path: str | Path) -> None:
 def _state(session: SessionCore) -> dict[str, Any]:
     circuit, input_ids, settings = session.circuit, session.input_ids, session.settings
     named = names(circuit)
-    place = {id(operator): number for number, operator in enumerate(named.values())}
-    known = [(name, row) for name in input_ids.by_id for row in input_ids.rows(name)]
+    numbers = {id(operator): number for number, operator in enumerate(named.values())}
+    ids = [(name, row) for name in input_ids.by_id for row in input_ids.rows(name)]
     return {
         "clock": session.clock,
         "settings": {
@@ -99,7 +99,7 @@ def _state(session: SessionCore) -> dict[str, Any]:
         },
         "facts": None if session.shared is not None else session.facts,
         "changes": circuit.knowledge.changes.state(),
-        "grown": [list(one) for one in session.grown],
+        "grown": [list(each) for each in session.grown],
         "pruned": session.pruned,
         "lasting": [circuit.longest_seen, circuit.begins],
         "time": [session.greatest, session.advanced],
@@ -111,16 +111,16 @@ def _state(session: SessionCore) -> dict[str, Any]:
         "durations": circuit.context.durations,
         "operators": [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items()],
         "tables": [_table(o.out.table) for o in named.values()],
-        "states": [o.state(place) for o in named.values()],
-        "shown": [one.emitted[: one.events.out.table.n] for one in session.answers],
+        "states": [o.state(numbers) for o in named.values()],
+        "shown": [each.emitted[: each.events.out.table.n] for each in session.answers],
         "ids": {
-            "names": _own_names(input_ids, known),
-            "place": np.fromiter((place[id(events)] for _, (events, _) in known), np.int64),
-            "row": np.fromiter((row for _, (_, row) in known), np.int64),
+            "names": _own_names(input_ids, ids),
+            "place": np.fromiter((numbers[id(events)] for _, (events, _) in ids), np.int64),
+            "row": np.fromiter((row for _, (_, row) in ids), np.int64),
         },
         "tombstones": sorted(input_ids.tombstones),
         "unnamed": input_ids.unnamed,
-        "looked_up": [place[id(e)] for e in circuit.inputs.values() if id(e) in input_ids.looked_up],
+        "looked_up": [numbers[id(e)] for e in circuit.inputs.values() if id(e) in input_ids.looked_up],
     }
 
 
@@ -137,17 +137,17 @@ def _table(table: Table) -> list[Array]:
     return [table.alive[: table.n], *table.data[:, : table.n]]
 
 
-def _own_names(input_ids: InputIds, known: list[tuple[str, InputRow]]) -> list[str | None]:
+def _own_names(input_ids: InputIds, ids: list[tuple[str, InputRow]]) -> list[str | None]:
     """The ids that name events; null where it is the one that the event came with."""
-    given = {id(events): _given_ids(events) for events in input_ids.circuit.inputs.values()}
-    return [None if (own := given[id(events)]) and own[row] == name else name for name, (events, row) in known]
+    texts = {id(events): _given_ids(events) for events in input_ids.circuit.inputs.values()}
+    return [None if (names := texts[id(events)]) and names[row] == name else name for name, (events, row) in ids]
 
 
 def _given_ids(events: Events) -> list[str | None]:
     """The ids that events came with; nothing where none did."""
     if all(chunk.ids is None for chunk in events.chunks):
         return []
-    return [one for chunk in events.chunks for one in (chunk.ids if chunk.ids is not None else [None] * chunk.count)]
+    return [id for chunk in events.chunks for id in (chunk.ids if chunk.ids is not None else [None] * chunk.count)]
 
 
 # Restore
@@ -155,10 +155,10 @@ def _given_ids(events: Events) -> list[str | None]:
 
 def restored(program: Compiled, data: Any, session_type: type[S], **options: Any) -> S:
     """A session that goes on where another stopped; of a snapshot, or of the file of one."""
-    found = read_file(data) if isinstance(data, str | Path) else data
+    state = read_file(data) if isinstance(data, str | Path) else data
     options["limits"] = Limits.of(options.get("limits"))
     with uncollected():
-        return _restored(program, found, session_type, options)
+        return _restored(program, state, session_type, options)
 
 
 def _restored(program: Compiled, data: Any, session_type: type[S], options: dict[str, Any]) -> S:
@@ -212,7 +212,7 @@ def _settings(state: Any) -> Settings:
     lateness, retention, longest = state["lateness"], state["retention"], state["longest"]
     require(emit in ("early", "final") and isinstance(strict, bool), "settings that there are not")
     require(
-        all(is_time(one) and (one is None or one >= 0) for one in (lateness, retention, longest)),
+        all(is_time(length) and (length is None or length >= 0) for length in (lateness, retention, longest)),
         "a length that is none",
     )
     require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "a length that is none")
@@ -254,32 +254,35 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     circuit.context.durations = _flag(state["durations"])
     for table, columns in zip(tables, state["tables"], strict=True):
         _fill_table(table, columns)
-    for operator, given in zip(named, state["states"], strict=True):
-        operator.fill(given, named)
+    for operator, saved in zip(named, state["states"], strict=True):
+        operator.fill(saved, named)
     check_tables(circuit)
     require(all(is_time(time) for time in state["time"]), "times that are none")
     circuit.now = max((time for time in state["time"] if time is not None), default=None)
     circuit.rebuild()
     circuit.settle()
-    for one, shown in zip(session.answers, state["shown"], strict=True):
-        n = one.events.out.table.n
+    for answer_set, shown in zip(session.answers, state["shown"], strict=True):
+        n = answer_set.events.out.table.n
         require(is_array(shown, np.uint8, len(shown)) and len(shown) <= n, "answers that are not there")
         check_numbers(shown, 0, 2, "an answer that was neither given nor not")
-        one.emitted = np.zeros(len(one.events.out.table.alive), np.uint8)
-        one.emitted[: len(shown)] = shown
-        one.rebuild()
+        answer_set.emitted = np.zeros(len(answer_set.events.out.table.alive), np.uint8)
+        answer_set.emitted[: len(shown)] = shown
+        answer_set.rebuild()
     session._index_answers()
     ids = state["ids"]
     require(are_texts(ids["names"], null=True), "names that are none")
     check_events(ids["place"], ids["row"], named)
     given_ids = [_given_ids(o) if isinstance(o, Events) else [] for o in named]
     rows = list(zip(ids["place"].tolist(), ids["row"].tolist(), strict=True))
-    own: list[Any] = [
-        given_ids[place][row] if name is None else name for name, (place, row) in zip(ids["names"], rows, strict=True)
+    id_names: list[Any] = [
+        given_ids[number][row] if name is None else name for name, (number, row) in zip(ids["names"], rows, strict=True)
     ]
-    require(None not in own and (input_ids.copied or len(set(own)) == len(own)), "names that are none, or stand twice")
-    for name, (place, row) in zip(own, rows, strict=True):
-        input_ids.note(name, (cast(Events, named[place]), row))
+    require(
+        None not in id_names and (input_ids.copied or len(set(id_names)) == len(id_names)),
+        "names that are none, or stand twice",
+    )
+    for name, (number, row) in zip(id_names, rows, strict=True):
+        input_ids.note(name, (cast(Events, named[number]), row))
     require(are_texts(state["tombstones"]), "names that are none")
     input_ids.tombstones, input_ids.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
     looked_up = np.array(state["looked_up"], np.int64)
@@ -297,7 +300,9 @@ def _fill_counts(session: Session, state: dict[str, Any]) -> None:
     counts = state["counts"]
     require(len(counts) in (4, len(_COUNTS)) and all(type(n) is int and n >= 0 for n in counts), "counts that are none")
     late, rejected, errors = state["late"], state["rejected"], state["errors"]
-    require(isinstance(late, list) and {type(one) for one in late} <= {Event, Revocation, Statement}, "no late events")
+    require(
+        isinstance(late, list) and {type(item) for item in late} <= {Event, Revocation, Statement}, "no late events"
+    )
     require(isinstance(rejected, list), "no rejected events")
     for event, why in rejected:
         require(isinstance(event, Event) and isinstance(why, str), "no rejected events")
@@ -322,16 +327,16 @@ def _operators(circuit: Circuit, described: Any) -> list[Operator]:
             require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an input that is none")
             circuit.input((type_, arity))
     named = names(circuit)
-    found = [named[name] for name, *_ in described if name in named]
-    same = [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items() if o in found]
+    operators = [named[name] for name, *_ in described if name in named]
+    same = [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items() if o in operators]
     require(sorted(map(repr, same)) == sorted(map(repr, described)), "operators that the program has not")
-    require(len(found) == len(named), "operators are missing")
-    return found
+    require(len(operators) == len(named), "operators are missing")
+    return operators
 
 
-def _flag(given: Any) -> bool:
-    require(isinstance(given, bool), "a flag that is none")
-    return bool(given)
+def _flag(flag: Any) -> bool:
+    require(isinstance(flag, bool), "a flag that is none")
+    return bool(flag)
 
 
 def _fill_table(table: Table, columns: Any) -> None:
@@ -342,8 +347,8 @@ def _fill_table(table: Table, columns: Any) -> None:
     check_numbers(alive, 0, 2, "a row that neither stands nor is gone")
     table.n, table.dead = n, int(n - alive.sum())
     table.data = np.zeros((table.width, n + 16), np.int64)
-    for at, field in enumerate(fields):
-        table.data[at, :n] = field
+    for position, field in enumerate(fields):
+        table.data[position, :n] = field
     table.alive = grown(alive, n + 16, n, 0)
     table.stood = alive.copy()
     table.begin()

@@ -24,33 +24,33 @@ T = TypeVar("T")
 
 def trace_of(circuit: Runtime, events: Derived, row: int) -> tuple[str, ...]:
     """The ids of the input events of one derivation."""
-    found = [circuit.makers[id(table)].names(at) for table, at in inputs_of(circuit, events, row)]  # type: ignore[attr-defined]
-    return tuple(dict.fromkeys(name for names in found for name in names))
+    traces = [circuit.makers[id(table)].names(position) for table, position in inputs_of(circuit, events, row)]  # type: ignore[attr-defined]
+    return tuple(dict.fromkeys(name for names in traces for name in names))
 
 
 def inputs_of(circuit: Runtime, events: Derived, row: int) -> tuple[Part, ...]:
     """The input events of one derivation."""
-    found: list[Part] = []
+    inputs: list[Part] = []
     open_parts: list[Part] = [(events.out.table, row)]
     seen: set[tuple[int, int]] = set()
     while open_parts:
-        table, at = open_parts.pop()
-        if (id(table), at) in seen:
+        table, position = open_parts.pop()
+        if (id(table), position) in seen:
             continue
-        seen.add((id(table), at))
+        seen.add((id(table), position))
         maker = circuit.makers[id(table)]
         if isinstance(maker, Events):
-            found.append((table, at))
+            inputs.append((table, position))
             continue
         assert isinstance(maker, Derived)
-        kept = maker.kept_inputs.get(at)
+        kept = maker.kept_inputs.get(position)
         if kept is not None:
-            found.extend(kept)
+            inputs.extend(kept)
             continue
-        support = maker.support(at)
+        support = maker.support(position)
         if support is not None:
             open_parts.extend(reversed(support[0].parts(support[1])))
-    return tuple(found)
+    return tuple(inputs)
 
 
 # Many traces at once
@@ -66,19 +66,19 @@ class Many:
         """Those of some rows, of which there were `size`."""
         number = np.full(size, -1, np.int64)
         number[rows] = np.arange(len(rows))
-        found = []
-        for events, at, owners, place in self.parts:
+        parts = []
+        for events, positions, owners, order in self.parts:
             mine = np.flatnonzero(number[owners] >= 0)
-            found.append((events, at[mine], number[owners[mine]], place[mine]))
-        return Many(found)
+            parts.append((events, positions[mine], number[owners[mine]], order[mine]))
+        return Many(parts)
 
     def below(self, items: Array, owners: RowIds, column: int) -> Many:
         """What rows that are items of other rows are made of, as items of these."""
         numbered = zip(self.parts, self._numbers(), strict=True)
         return Many(
             [
-                (events, at, owners[items[own]], (items[own] * _WIDE + column) * _LONG + number)
-                for (events, at, own, _), number in numbered
+                (events, positions, owners[items[mine]], (items[mine] * _WIDE + column) * _LONG + number)
+                for (events, positions, mine, _), number in numbered
             ]
         )
 
@@ -139,13 +139,13 @@ class StepCache(Generic[T]):
 
     def of(self, columns: tuple[Array, ...], make: Callable[[], T], kind: Hashable = None) -> T:
         made = self.known.setdefault((kind, len(columns), *(len(c) for c in columns)), [])
-        for before, found in made:
+        for before, result in made:
             if all((x == y).all() for x, y in zip(before, columns, strict=True)):
-                return found
-        found = make()
+                return result
+        result = make()
         if len(made) < 16:
-            made.append((columns, found))
-        return found
+            made.append((columns, result))
+        return result
 
     def limit(self, most: int = 16) -> None:
         """Forgets what it knows once that is much: a step that comes in pieces does not come back to them."""
@@ -168,9 +168,9 @@ class LeavesCache:
         return None
 
     def store(self, table: Table, rows: RowIds, leaves: list[tuple[Array, Leaves]]) -> None:
-        known = self.known.setdefault(id(table), [])
-        if len(known) < 4:
-            known.append((rows, leaves))
+        held = self.known.setdefault(id(table), [])
+        if len(held) < 4:
+            held.append((rows, leaves))
 
 
 def traces_of(circuit: Runtime, events: Derived, rows: RowIds, cache: StepCache[Traces]) -> Traces:
@@ -180,41 +180,41 @@ def traces_of(circuit: Runtime, events: Derived, rows: RowIds, cache: StepCache[
         leaves = groups[0][1]
         plain = [leaf for leaf in leaves if not isinstance(leaf, Many)]
         if len(plain) == len(leaves):
-            kind = tuple(id(one) for one, _ in plain)
-            columns = (groups[0][0], *(at for _, at in plain))
+            kind = tuple(id(events_of) for events_of, _ in plain)
+            columns = (groups[0][0], *(rows_of for _, rows_of in plain))
             return cache.of(columns, lambda: _traces(circuit, events, rows, groups), kind)
     return _traces(circuit, events, rows, groups)
 
 
 def _traces(circuit: Runtime, events: Derived, rows: RowIds, groups: list[tuple[Array, Leaves]]) -> Traces:
     names = _IdNumbers(circuit)
-    found: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
+    pieces: list[tuple[Array, Array, Array]] = []  # some rows, the length of each one's trace, the items
     rest = np.ones(len(rows), bool)
     for some, leaves in groups:
         rest[some] = False
-        found.append((some, *names.items(leaves, len(some))))
+        pieces.append((some, *names.items(leaves, len(some))))
     others = np.flatnonzero(rest)
     if len(others):
-        found.append((others, *names.items([_one_by_one(circuit, events, rows[others])], len(others))))
+        pieces.append((others, *names.items([_one_by_one(circuit, events, rows[others])], len(others))))
     lengths = np.zeros(len(rows), np.int64)
-    for some, own, _ in found:
-        lengths[some] = own
+    for some, sizes, _ in pieces:
+        lengths[some] = sizes
     offsets = np.r_[0, np.cumsum(lengths)]
     items = np.empty(int(offsets[-1]), np.int64 if names.pool is not None else np.uint64)
-    for some, own, more in found:
-        items[expand_ranges(offsets[some], own) if len(some) < len(rows) else slice(None)] = more
+    for some, sizes, more in pieces:
+        items[expand_ranges(offsets[some], sizes) if len(some) < len(rows) else slice(None)] = more
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
 def _one_by_one(circuit: Runtime, events: Derived, rows: RowIds) -> Many:
     """The input events of rows that are made like no others."""
-    found: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
+    by_table: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
     for owner, row in enumerate(rows.tolist()):
-        for place, (table, at) in enumerate(inputs_of(circuit, events, row)):
+        for order, (table, position) in enumerate(inputs_of(circuit, events, row)):
             maker = circuit.makers[id(table)]
             assert isinstance(maker, Events)
-            found.setdefault(id(table), (maker, []))[1].append((at, owner, place))
-    return Many([(maker, *np.array(some, np.int64).T) for maker, some in found.values()])
+            by_table.setdefault(id(table), (maker, []))[1].append((position, owner, order))
+    return Many([(maker, *np.array(some, np.int64).T) for maker, some in by_table.values()])
 
 
 class _IdNumbers:
@@ -231,51 +231,51 @@ class _IdNumbers:
 
     def of(self, events: Events, rows: RowIds) -> tuple[Array, Array | None]:
         """The ids of input events, in the order of rows; and how many each one adds, where that is not always one."""
-        few, place = distinct(rows, events.out.table.n)
+        few, position = distinct(rows, events.out.table.n)
         if self.pool is None:
-            return events.made(few)[place], None
+            return events.made(few)[position], None
         if self.single:
-            known = self.known.get(id(events))
-            if known is None:
-                known = self.known[id(events)] = np.full(events.out.table.n, -1, np.int64)
-            new = few[known[few] < 0]
-            known[new] = np.arange(len(self.pool), len(self.pool) + len(new))
+            numbers = self.known.get(id(events))
+            if numbers is None:
+                numbers = self.known[id(events)] = np.full(events.out.table.n, -1, np.int64)
+            new = few[numbers[few] < 0]
+            numbers[new] = np.arange(len(self.pool), len(self.pool) + len(new))
             self.pool += events.ids(new)
-            return known[rows], None
+            return numbers[rows], None
         names = events.all_names(few)
-        items = np.array([self._place(name) for one in names for name in one], np.int64)
-        lengths = np.array([len(one) for one in names], np.int64)
+        items = np.array([self._place(name) for trace in names for name in trace], np.int64)
+        lengths = np.array([len(trace) for trace in names], np.int64)
         if (lengths == 1).all():
-            return items[place], None
-        return items[expand_ranges((np.cumsum(lengths) - lengths)[place], lengths[place])], lengths[place]
+            return items[position], None
+        return items[expand_ranges((np.cumsum(lengths) - lengths)[position], lengths[position])], lengths[position]
 
     def _place(self, id: str) -> int:
         assert self.pool is not None
-        found = self.places.setdefault(id, len(self.pool))
-        if found == len(self.pool):
+        number = self.places.setdefault(id, len(self.pool))
+        if number == len(self.pool):
             self.pool.append(id)
-        return found
+        return number
 
     def all(self, many: Many, count: int) -> tuple[Array, Array]:
         """The ids of input events of which rows have several, row by row; and how many each row has."""
         if not many.parts:
             return np.empty(0, np.int64 if self.pool is not None else np.uint64), np.zeros(count, np.int64)
         parts = []
-        for events, at, owners, place in many.parts:
-            items, lengths = self.of(events, at)
+        for events, positions, owners, offsets in many.parts:
+            items, lengths = self.of(events, positions)
             if lengths is not None:
-                owners, place = np.repeat(owners, lengths), np.repeat(place, lengths)
-            parts.append((items, owners, place))
-        items, owners, place = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        later = (owners[1:] > owners[:-1]) | ((owners[1:] == owners[:-1]) & (place[1:] >= place[:-1]))
+                owners, offsets = np.repeat(owners, lengths), np.repeat(offsets, lengths)
+            parts.append((items, owners, offsets))
+        items, owners, offsets = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        later = (owners[1:] > owners[:-1]) | ((owners[1:] == owners[:-1]) & (offsets[1:] >= offsets[:-1]))
         if not later.all():
-            order = np.lexsort((place, owners))
+            order = np.lexsort((offsets, owners))
             items, owners = items[order], owners[order]
         return items, np.bincount(owners, minlength=count)
 
     def items(self, leaves: Leaves, count: int) -> tuple[Array, Array]:
         """The lengths of traces, and their items, each once: that of the first column first."""
-        columns = [self.all(one, count) if isinstance(one, Many) else self.of(*one) for one in leaves]
+        columns = [self.all(leaf, count) if isinstance(leaf, Many) else self.of(*leaf) for leaf in leaves]
         width = len(columns)
         if all(lengths is None for _, lengths in columns):
             if width == 0:
@@ -286,7 +286,7 @@ class _IdNumbers:
                 if not any(twice):
                     return np.full(count, width), matrix.ravel()
             return _once(np.repeat(np.arange(count), width), matrix.ravel(), count)
-        sizes = np.stack([np.ones(count, np.int64) if own is None else own for _, own in columns], axis=1)
+        sizes = np.stack([np.ones(count, np.int64) if counts is None else counts for _, counts in columns], axis=1)
         firsts = np.stack([np.cumsum(sizes[:, i]) - sizes[:, i] for i in range(width)], axis=1)
         firsts += np.r_[0, np.cumsum([len(items) for items, _ in columns])[:-1]]
         items = np.concatenate([items for items, _ in columns])[expand_ranges(firsts.ravel(), sizes.ravel())]
@@ -333,37 +333,37 @@ def _leaves(circuit: Runtime, table: Table, rows: RowIds, depth: int, cache: Lea
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
         return [(np.arange(len(rows)), [(maker, rows)])]
-    if isinstance(maker, Derived) and (known := cache.find(table, rows)) is not None:
-        return known
+    if isinstance(maker, Derived) and (held := cache.find(table, rows)) is not None:
+        return held
     if depth >= _DEEP:
         cache.cut_off += 1
         return []
     cut_off = cache.cut_off
-    found = _made_of(circuit, maker, rows, depth, cache)
+    leaves = _made_of(circuit, maker, rows, depth, cache)
     if isinstance(maker, Derived) and cache.cut_off == cut_off:
-        cache.store(table, rows, found)
-    return found
+        cache.store(table, rows, leaves)
+    return leaves
 
 
 def _made_of(
     circuit: Runtime, maker: Operator, rows: RowIds, depth: int, cache: LeavesCache
 ) -> list[tuple[Array, Leaves]]:
-    found: list[tuple[Array, Leaves]] = []
+    result: list[tuple[Array, Leaves]] = []
     for some, sources in maker.sources(rows):
         groups: list[tuple[Array, Leaves]] = [(some, [])] if len(some) else []
         for source, parents, owners in sources:
             groups = [
-                (_at(group, own), [*(_leaf(leaf, own, len(group)) for leaf in leaves), *more])
+                (_at(group, members), [*(_leaf(leaf, members, len(group)) for leaf in leaves), *more])
                 for group, leaves in groups
-                for own, more in (
+                for members, more in (
                     _leaves(circuit, source, _at(parents, group), depth + 1, cache)
                     if owners is None
                     else _several(circuit, source, parents, owners, group, len(rows), depth + 1, cache)
                 )
                 if len(leaves) + len(more) <= _WIDE
             ]
-        found += groups
-    return found
+        result += groups
+    return result
 
 
 def _several(
@@ -385,14 +385,14 @@ def _several(
     for some, leaves in _leaves(circuit, source, parents, depth, cache):
         traced[some] = True
         for column, leaf in enumerate(leaves):
-            one = (
+            single = (
                 leaf if isinstance(leaf, Many) else Many([(*leaf, np.arange(len(some)), np.zeros(len(some), np.int64))])
             )
-            whole.parts.extend(one.below(some, owners, column).parts)
+            whole.parts.extend(single.below(some, owners, column).parts)
     covered = np.ones(len(group), bool)
     covered[owners[~traced]] = False
-    own = np.flatnonzero(covered)
-    return [(own, [whole if len(own) == len(group) else whole.of(own, len(group))])] if len(own) else []
+    members = np.flatnonzero(covered)
+    return [(members, [whole if len(members) == len(group) else whole.of(members, len(group))])] if len(members) else []
 
 
 def _leaf(leaf: tuple[Events, Array] | Many, rows: RowIds, size: int) -> tuple[Events, Array] | Many:
@@ -409,10 +409,10 @@ def _at(column: Array, rows: RowIds) -> Array:
 
 def standing_rows(circuit: Runtime, until: int | None) -> dict[str, tuple[Derived, int]]:
     """The rows of all derived events that stand, by id; with `until`, of those that end by it."""
-    found: dict[str, tuple[Derived, int]] = {}
+    by_id: dict[str, tuple[Derived, int]] = {}
     for events in circuit.derived.values():
         table = events.out.table
         for row in table.standing().tolist():
             if until is None or table.data[END, row] <= until:
-                found[circuit.event((table, row)).id] = (events, row)
-    return found
+                by_id[circuit.event((table, row)).id] = (events, row)
+    return by_id

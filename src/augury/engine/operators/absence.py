@@ -81,14 +81,14 @@ class Absence(Windowed):
         absent = absent[self.inputs[1].table.data[END, absent] <= self.latest.before(out.n)]
         for pairs in self._blocked_by(absent):
             rows = out.data[LEFT, pairs[1]]
-            found = self.really(rows, pairs[0])
-            if not len(found):
+            hits = self.really(rows, pairs[0])
+            if not len(hits):
                 continue
-            fallen = pairs[1][found]
+            fallen = pairs[1][hits]
             fallen, first = unique_first(fallen)
             stand = out.alive[fallen].astype(bool)
             fallen, first = fallen[stand], first[stand]
-            self.watch(out.data[LEFT, fallen], pairs[0][found][first])
+            self.watch(out.data[LEFT, fallen], pairs[0][hits][first])
             out.kill(fallen)
 
     def admit(self, rows: RowIds) -> None:
@@ -115,10 +115,10 @@ class Absence(Windowed):
             seen = np.zeros(len(waiting), np.int64)
             for pairs in self._blocking(waiting, most):
                 seen += np.bincount(np.searchsorted(waiting, pairs[0]), minlength=len(waiting))
-                found = self.really(pairs[0], pairs[1])
-                if len(found):
-                    hit = pairs[0][found]
-                    self.watch(hit, pairs[1][found])
+                hits = self.really(pairs[0], pairs[1])
+                if len(hits):
+                    hit = pairs[0][hits]
+                    self.watch(hit, pairs[1][hits])
                     blocked[np.searchsorted(rows, hit)] = True
             waiting = waiting[(seen >= most) & ~blocked[np.searchsorted(rows, waiting)]]
             if not len(waiting) or most < 0:
@@ -128,14 +128,14 @@ class Absence(Windowed):
     def _blocking(self, rows: RowIds, most: int) -> Iterator[Array]:
         """Pairs of a row and what may lie in its window, of each row that many at most, the latest."""
         mine, absent = self.inputs
-        at = (*mine.labels[self.window], 0, absent.table.n, self.blocks, most)
-        return self.within(rows, mine, self.fields[0], self.absent_index, *at)
+        limits = (*mine.labels[self.window], 0, absent.table.n, self.blocks, most)
+        return self.within(rows, mine, self.fields[0], self.absent_index, *limits)
 
     def _blocked_by(self, absent: Array) -> Iterator[Array]:
         """Pairs of what must be absent and a row that stands, in whose window it may lie."""
         # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window].
-        at = END, START, self.longest, self.out.table.n, self.blocked_by
-        return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *at)
+        limits = END, START, self.longest, self.out.table.n, self.blocked_by
+        return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *limits)
 
     def really(self, rows: RowIds, absent: Array) -> Array:
         """Which of the pairs agree on all variables and meet the conditions on both."""
@@ -156,8 +156,8 @@ class Absence(Windowed):
             same: Array = (mine[1] == others[1]) & (mine[0] is others[0])
             return same
         pairs = zip(rows.tolist(), absent.tolist(), strict=True)
-        found = [(runtime.label_parts(left, row, label), runtime.parts(right.table, other)) for row, other in pairs]
-        return np.array([bool(own) and own == other for own, other in found], bool)
+        parts = [(runtime.label_parts(left, row, label), runtime.parts(right.table, other)) for row, other in pairs]
+        return np.array([bool(part) and part == other for part, other in parts], bool)
 
     def rebuild(self) -> None:
         super().rebuild()

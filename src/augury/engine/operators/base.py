@@ -167,10 +167,10 @@ class Operator(ABC):
 
     def name_events(self, frame: Frame, i: int) -> str:
         """The events that a row on its way through this operator is made of."""
-        found: tuple[Part, ...] = ()
+        parts: tuple[Part, ...] = ()
         for port, rows in enumerate((frame.left, frame.right)[: len(self.inputs)]):
-            found += self.runtime.parts(self.inputs[port].table, int(rows[i]))
-        return ", ".join(f"{event} ({event.id})" for event in map(self.runtime.event, found))
+            parts += self.runtime.parts(self.inputs[port].table, int(rows[i]))
+        return ", ".join(f"{event} ({event.id})" for event in map(self.runtime.event, parts))
 
     def rebuild(self) -> None:
         """Makes anew what is not in tables."""
@@ -188,10 +188,10 @@ class Operator(ABC):
 
     def parts(self, row: int) -> tuple[Part, ...]:
         """The events that a row is made of."""
-        found: tuple[Part, ...] = ()
+        result: tuple[Part, ...] = ()
         for field, table in self.parents():
-            found += self.runtime.parts(table, int(self.out.table.data[field, row]))
-        return found
+            result += self.runtime.parts(table, int(self.out.table.data[field, row]))
+        return result
 
     def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         """The same for many rows, where each is made of one event: the table of these, and their rows."""
@@ -202,14 +202,18 @@ class Operator(ABC):
 
     def sources(self, rows: RowIds) -> Ways:
         """What many rows are made of, in groups that are made alike; rows in none of them are asked one by one."""
-        given: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
-        if not given:
+        origins: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
+        if not origins:
             return []
-        has = [parents >= 0 for _, parents, _ in given]
-        if len(given) == 1:
-            return [(np.flatnonzero(has[0]), given)]
+        has = [parents >= 0 for _, parents, _ in origins]
+        if len(origins) == 1:
+            return [(np.flatnonzero(has[0]), origins)]
         both, left, right = has[0] & has[1], has[0] & ~has[1], has[1] & ~has[0]
-        return [(np.flatnonzero(both), given), (np.flatnonzero(left), given[:1]), (np.flatnonzero(right), given[1:])]
+        return [
+            (np.flatnonzero(both), origins),
+            (np.flatnonzero(left), origins[:1]),
+            (np.flatnonzero(right), origins[1:]),
+        ]
 
     def event(self, row: int) -> Event:
         """The event that a row is, where rows are events."""
@@ -257,9 +261,9 @@ class Operator(ABC):
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         """A row that is kept keeps what it was made of."""
-        own = keep[id(self.out.table)]
+        kept = keep[id(self.out.table)]
         for field, parent in self.parents():
-            rows = self.out.table.data[field, : self.out.table.n][own]
+            rows = self.out.table.data[field, : self.out.table.n][kept]
             keep[id(parent)][rows[rows >= 0]] = True
 
     def keeping(self, rows: RowIds) -> None:  # noqa: B027

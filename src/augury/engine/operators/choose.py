@@ -162,19 +162,19 @@ class Choose(Chooser):
     def candidate(self, row: int) -> Candidate | None:
         """What a policy needs of a row; None where it pairs an occurrence with itself."""
         table = self.join.out.table
-        at = self.origin(row, table)
-        sides = [self.occurrence(side, int(table.data[LEFT + side, at])) for side in (0, 1)]
-        found: Candidate | None = None
+        pair = self.origin(row, table)
+        sides = [self.occurrence(side, int(table.data[LEFT + side, pair])) for side in (0, 1)]
+        result: Candidate | None = None
         if not sides[0].parts or sides[0].parts != sides[1].parts:
             later = 1 if sides[0].before(sides[1]) else 0
-            found = Candidate(row, sides[later], sides[1 - later], later, self.per(row, 1 - later, at))
-        self.candidates[row] = found
-        return found
+            result = Candidate(row, sides[later], sides[1 - later], later, self.per(row, 1 - later, pair))
+        self.candidates[row] = result
+        return result
 
-    def per(self, row: int, earlier: int, at: int) -> OrderKey:
-        """The values of `per (…)` in a row; `at` is the pair it was made of, and `earlier` the side of its earlier part."""
+    def per(self, row: int, earlier: int, pair: int) -> OrderKey:
+        """The values of `per (…)` in a row; `pair` is the pair it was made of, and `earlier` the side of its earlier part."""
         return self.values(
-            self.join.inputs[earlier], int(self.join.out.table.data[LEFT + earlier, at]), self.policy.per
+            self.join.inputs[earlier], int(self.join.out.table.data[LEFT + earlier, pair]), self.policy.per
         )
 
     def occurrence(self, side: int, row: int) -> Occurrence:
@@ -182,10 +182,10 @@ class Choose(Chooser):
         parts = self.runtime.parts(table, row)
         start, end = int(table.data[START, row]), int(table.data[END, row])
         key = (start, end, parts)
-        found = self.occurrences[side].get(key)
-        if found is None:
-            found = self.occurrences[side][key] = Occurrence(self.runtime, start, end, parts)
-        return found
+        made = self.occurrences[side].get(key)
+        if made is None:
+            made = self.occurrences[side][key] = Occurrence(self.runtime, start, end, parts)
+        return made
 
     def values(self, view: View, row: int, names: tuple[str, ...]) -> OrderKey:
         decode = self.runtime.tables.dictionary.decode
@@ -208,8 +208,8 @@ class Choose(Chooser):
             )
             if self.runtime.parts(view.table, int(r)) == candidate.earlier.parts
         ]
-        found = [self.values(view, r, (name,))[0] for r in rows]
-        return max((v if v != () else order_key(None)) for v in found) if found else order_key(None)
+        values = [self.values(view, r, (name,))[0] for r in rows]
+        return max((v if v != () else order_key(None)) for v in values) if values else order_key(None)
 
     def rebuild(self) -> None:
         super().rebuild()

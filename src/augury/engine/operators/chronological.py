@@ -163,28 +163,28 @@ class Chronological(ChoosingJoin):
             store(frame, self.out)
 
     def _touch(
-        self, group: _KeyGroup, place: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _KeyGroup]
+        self, group: _KeyGroup, spot: _Place, key: tuple[int, ...], touched: dict[tuple[int, ...], _KeyGroup]
     ) -> None:
-        if group.undecided is None or place < group.undecided:
-            group.undecided = place
+        if group.undecided is None or spot < group.undecided:
+            group.undecided = spot
         touched[key] = group
 
     def leave(self, side: int, row: int, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
         key = self.key(side, row)
         if key is None or key not in self.groups:
             return
-        group, place = self.groups[key], self.place(side, row)
+        group, spot = self.groups[key], self.place(side, row)
         if side == 1:
-            del group.rights[_at(group.rights, place)]
+            del group.rights[_at(group.rights, spot)]
             left = group.taken.pop(row, None)
             if left is not None:
                 self._drop(left, row)
                 insort(group.free, self.place(0, left))
-                self._touch(group, place, key, touched)
+                self._touch(group, spot, key, touched)
             return
         right = self.pair_of.get(row)
         if right is None:
-            del group.free[_at(group.free, place)]
+            del group.free[_at(group.free, spot)]
             return
         group.taken.pop(right)
         self._drop(row, right)
@@ -199,10 +199,10 @@ class Chronological(ChoosingJoin):
             group = self.groups.get(key)
             if group is None:
                 group = self.groups[key] = _KeyGroup()
-            place = self.placed(side, row, start, end)
-            _insert(group.rights if side == 1 else group.free, place)
+            spot = self.placed(side, row, start, end)
+            _insert(group.rights if side == 1 else group.free, spot)
             if side == 1:
-                self._touch(group, place, key, touched)
+                self._touch(group, spot, key, touched)
             elif group.rights and group.rights[-1].numbers[0] > end:
                 later = bisect_right(group.rights, end, key=lambda p: p.numbers[0])
                 self._touch(group, group.rights[later], key, touched)
@@ -213,14 +213,14 @@ class Chronological(ChoosingJoin):
         rights = group.rights[bisect_left(group.rights, group.undecided) :]
         group.undecided = None
         before: dict[int, int] = {}
-        for place in rights if group.taken else ():
-            left = group.taken.pop(place.row, None)
+        for spot in rights if group.taken else ():
+            left = group.taken.pop(spot.row, None)
             if left is not None:
-                before[place.row] = left
+                before[spot.row] = left
                 insort(group.free, self.place(0, left))
-        for place in rights:
-            right = place.row
-            index, frame = self.first(group, place)
+        for spot in rights:
+            right = spot.row
+            index, frame = self.first(group, spot)
             old, taken = before.get(right), -1 if index < 0 else group.free[index].row
             if old is not None and old != taken:
                 self._drop(old, right)
@@ -239,34 +239,34 @@ class Chronological(ChoosingJoin):
         """Where the first free left part stands that is a candidate, -1 without any; and the rows of the pair, where more
         than times decides."""
         (end, start), free = right.numbers, group.free
-        at = 0 if self.longest is None else bisect_left(free, end - self.longest, key=lambda p: p.numbers[0])
+        start_index = 0 if self.longest is None else bisect_left(free, end - self.longest, key=lambda p: p.numbers[0])
         if self.simple:  # times alone decide
-            for index in range(at, len(free)):
+            for index in range(start_index, len(free)):
                 if free[index].numbers[0] >= start:
                     break
                 self.touched += 1
                 if self.meets(free[index].row, right.row):
                     return index, None
             return -1, None
-        while at < len(free):
-            some = [p for p in free[at : at + _AT_ONCE] if p.numbers[0] < start]
+        while start_index < len(free):
+            some = [p for p in free[start_index : start_index + _AT_ONCE] if p.numbers[0] < start]
             if not some:
                 break
             self.touched += len(some)
             frame = self.candidates(np.array([p.row for p in some], np.int64), right.row)
             if len(frame):
-                found = set(frame.left.tolist())
-                index, chosen = next((i, p.row) for i, p in enumerate(some, at) if p.row in found)
+                partners = set(frame.left.tolist())
+                index, chosen = next((i, p.row) for i, p in enumerate(some, start_index) if p.row in partners)
                 return index, frame.where(frame.left == chosen)
-            at += _AT_ONCE
+            start_index += _AT_ONCE
         return -1, None
 
     def meets(self, left: int, right: int) -> bool:
         """Whether a pair meets the bounds on its times."""
         rows = (self.inputs[0].table.data, left), (self.inputs[1].table.data, right)
         for x_side, x, y_side, y, limit in self.limits:
-            (one, i), (other, j) = rows[x_side], rows[y_side]
-            if one[x, i] - other[y, j] > limit:
+            (left_data, i), (other, j) = rows[x_side], rows[y_side]
+            if left_data[x, i] - other[y, j] > limit:
                 return False
         return True
 
@@ -275,9 +275,9 @@ class Chronological(ChoosingJoin):
         data, other = self.inputs[0].table.data, self.inputs[1].table.data
         mask = np.ones(len(lefts), bool)
         for x_side, x, y_side, y, limit in self.relation.bounds[0].tolist():
-            one = data[x, lefts] if x_side == 0 else other[x, right]
+            left_times = data[x, lefts] if x_side == 0 else other[x, right]
             two = data[y, lefts] if y_side == 0 else other[y, right]
-            mask &= one - two <= limit
+            mask &= left_times - two <= limit
         lefts = lefts[mask]
         frame = self.frame(lefts, np.full(len(lefts), right, np.int64))
         self.runtime.context.name_events = self.name_events
@@ -328,20 +328,20 @@ class Chronological(ChoosingJoin):
             group.rights.sort()
 
 
-def _insert(queue: list[_Place], place: _Place) -> None:
+def _insert(queue: list[_Place], spot: _Place) -> None:
     """Puts a row into a queue; rows mostly come in order."""
-    if not queue or queue[-1].numbers < place.numbers:
-        queue.append(place)
+    if not queue or queue[-1].numbers < spot.numbers:
+        queue.append(spot)
     else:
-        insort(queue, place)
+        insort(queue, spot)
 
 
-def _at(queue: list[_Place], place: _Place) -> int:
+def _at(queue: list[_Place], spot: _Place) -> int:
     """Where a row stands in a queue."""
-    at = bisect_left(queue, place)
-    while queue[at].row != place.row:
-        at += 1
-    return at
+    index = bisect_left(queue, spot)
+    while queue[index].row != spot.row:
+        index += 1
+    return index
 
 
 class ChooseChronological(Choose):
@@ -356,7 +356,7 @@ class ChooseChronological(Choose):
         self.by_later: dict[Key, _Later] = {}
         self.used: set[_Use] = set()
 
-    def per(self, row: int, earlier: int, at: int) -> OrderKey:
+    def per(self, row: int, earlier: int, pair: int) -> OrderKey:
         return self.values(self.inputs[0], row, self.policy.per)
 
     def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
@@ -368,20 +368,20 @@ class ChooseChronological(Choose):
         touched.extend(self.enter(candidate) for candidate in come)
         if not touched:
             return set(), set()
-        at = bisect_left(self.queue, min(touched))
-        before = {c.row: None for later in self.queue[at:] for c in later.taken}
+        index = bisect_left(self.queue, min(touched))
+        before = {c.row: None for later in self.queue[index:] for c in later.taken}
         before.update({c.row: None for c in gone})
-        for later in self.queue[at:]:
+        for later in self.queue[index:]:
             self.used -= later.uses
             later.uses, later.taken = set(), []
-        for later in self.queue[at:]:
+        for later in self.queue[index:]:
             self.touched += len(later.candidates)
             later.decide(self)
         for later in touched:
             if not later.candidates and self.by_later.get(later.group) is later:
                 del self.by_later[later.group]
                 self.queue.remove(later)
-        now = {c.row for later in self.queue[at:] for c in later.taken}
+        now = {c.row for later in self.queue[index:] for c in later.taken}
         return now - before.keys(), before.keys() - now
 
     def enter(self, candidate: Candidate) -> _Later:

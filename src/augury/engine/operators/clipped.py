@@ -42,7 +42,7 @@ class DistinctWindows(Operator):
     def _windows(self, table: Table, rows: RowIds, fields: list[int]) -> list[tuple[int, ...]]:
         """The windows of rows: start, end, and the values of the key."""
         canonical = self.runtime.tables.dictionary.canonical
-        columns = [table.data[at, rows] for at in fields]
+        columns = [table.data[field, rows] for field in fields]
         return list(zip(*(c.tolist() for c in (*columns[:2], *map(canonical, columns[2:]))), strict=True))
 
     def step(self) -> None:
@@ -50,31 +50,31 @@ class DistinctWindows(Operator):
         lost, gained = self.losses(0), self.gains(0)
         new: list[tuple[int, ...]] = []
         for window in self._windows(rows.table, gained, self.fields):
-            at = self.known.setdefault(window, table.n + len(new))
-            if at == table.n + len(new):
+            row = self.known.setdefault(window, table.n + len(new))
+            if row == table.n + len(new):
                 new.append(window)
-            self.counts[at] = self.counts.get(at, 0) + 1
+            self.counts[row] = self.counts.get(row, 0) + 1
         if new:
-            given = np.array(new, np.int64).T
+            columns_new = np.array(new, np.int64).T
             columns = np.zeros((table.width, len(new)), np.int64)
-            columns[START], columns[END], columns[2:4] = given[0], given[1], -1
-            columns[FIELDS : FIELDS + len(self.out.vars)] = given[2:]
+            columns[START], columns[END], columns[2:4] = columns_new[0], columns_new[1], -1
+            columns[FIELDS : FIELDS + len(self.out.vars)] = columns_new[2:]
             table.append(columns)
         gone = []
         for window in self._windows(rows.table, lost, self.fields):
-            at = self.known[window]
-            self.counts[at] -= 1
-            if not self.counts[at]:
-                gone.append(at)
-                del self.known[window], self.counts[at]
+            row = self.known[window]
+            self.counts[row] -= 1
+            if not self.counts[row]:
+                gone.append(row)
+                del self.known[window], self.counts[row]
         if gone:
             table.kill(np.array(sorted(gone), np.int64))
 
     def rebuild(self) -> None:
         super().rebuild()
         (rows,), table = self.inputs, self.out.table
-        own, standing = [START, END, *self.out.vars.values()], table.standing()
-        self.known = dict(zip(self._windows(table, standing, own), standing.tolist(), strict=True))
+        fields, standing = [START, END, *self.out.vars.values()], table.standing()
+        self.known = dict(zip(self._windows(table, standing, fields), standing.tolist(), strict=True))
         self.counts = dict.fromkeys(standing.tolist(), 0)
         for window in self._windows(rows.table, rows.table.standing(), self.fields):
             self.counts[self.known[window]] += 1
@@ -129,7 +129,7 @@ class Clipped(Operator):
 
     @staticmethod
     def _enter(chains: RowChains, rows: RowIds, fields: list[int]) -> None:
-        chains.add(rows, chains.group([chains.table.data[at, rows] for at in fields], len(rows)))
+        chains.add(rows, chains.group([chains.table.data[field, rows] for field in fields], len(rows)))
 
     def step(self) -> None:
         self.drop_children(0)
@@ -148,7 +148,7 @@ class Clipped(Operator):
         if not len(rows) or not self.inputs[0].table.live:
             return NONE, NONE
         data = self.inputs[1].table.data
-        groups = self.windows.group([data[self.own[place], rows] for place in self.key], len(rows))
+        groups = self.windows.group([data[self.own[position], rows] for position in self.key], len(rows))
         which, windows = self.windows.touching(groups, data[START, rows] + 1 - self.past, data[END, rows] - 1)
         return windows, rows[which]
 
@@ -160,7 +160,7 @@ class Clipped(Operator):
         if len(rows) * _FEW >= held.table.live:
             return self._of_many(rows)
         data = windows.table.data
-        keys = [data[at, rows] for at in windows.vars.values()]
+        keys = [data[field, rows] for field in windows.vars.values()]
         which, facts = self.facts.groups.find(self.key, keys, len(rows))
         start, end = data[START, rows][which], data[END, rows][which]
         pairs, intervals = self.facts.touching(facts, start + 1, end - 1 + self.past)
@@ -170,19 +170,19 @@ class Clipped(Operator):
         """The same, from the intervals: where windows stand in order, those that one overlaps stand side by side."""
         windows, held = self.inputs
         data, intervals = windows.table.data, held.table.standing()
-        group = self.windows.group([data[at, rows] for at in windows.vars.values()], len(rows))
+        group = self.windows.group([data[field, rows] for field in windows.vars.values()], len(rows))
         order = np.lexsort((data[START, rows], data[END, rows], group))
         rows, group = rows[order], group[order]
         start, end = data[START, rows], data[END, rows]
-        columns = [held.table.data[self.own[place], intervals] for place in self.key]
+        columns = [held.table.data[self.own[position], intervals] for position in self.key]
         mine = self.windows.group(columns, len(intervals))
         first, last = np.searchsorted(group, mine), np.searchsorted(group, mine, side="right")
         low = bisect(end, first, last, held.table.data[START, intervals] + 1 - self.past)
         ascending = (start[1:] >= start[:-1]) | (group[1:] != group[:-1])
         high = bisect(start, first, last, held.table.data[END, intervals]) if ascending.all() else last
         sizes = np.maximum(high - low, 0)
-        found = rows[expand_ranges(low, sizes)]
-        return found, np.repeat(intervals, sizes)
+        windows_of = rows[expand_ranges(low, sizes)]
+        return windows_of, np.repeat(intervals, sizes)
 
     # Rows of the output
 
@@ -192,9 +192,9 @@ class Clipped(Operator):
         mine, its = self.inputs[0].table.data, self.inputs[1].table.data
         start = np.maximum(mine[START, windows], its[START, intervals])
         end = np.minimum(mine[END, windows] + self.past, its[END, intervals])
-        found = np.stack([windows, intervals, start, end])
-        self.touched += found.shape[1]
-        return found[:, start < end]
+        parts = np.stack([windows, intervals, start, end])
+        self.touched += parts.shape[1]
+        return parts[:, start < end]
 
     def _change(self, before: Overlaps, after: Overlaps) -> None:
         """Some overlaps are there no longer, others are new; a fact may have the same time in a window as before."""
@@ -204,7 +204,7 @@ class Clipped(Operator):
             gone_keys, come_keys = (
                 [(w, f, s, e) for w, f, s, e in zip(
                     some[0].tolist(),
-                    self.facts.group([data[at, some[1]] for at in self.own], some.shape[1]).tolist(),
+                    self.facts.group([data[field, some[1]] for field in self.own], some.shape[1]).tolist(),
                     some[2].tolist(), some[3].tolist(), strict=True,
                 )] for some in (gone, come)
             )  # fmt: skip
@@ -218,7 +218,7 @@ class Clipped(Operator):
         if not gone.shape[1]:
             return
         windows, held = (view.table.data for view in self.inputs)
-        columns = [held[at, gone[1]] for at in self.own]
+        columns = [held[field, gone[1]] for field in self.own]
         groups = self.given.group(columns, gone.shape[1])
         start, end = windows[START, gone[0]], windows[END, gone[0]]
         which, rows = self.given.touching(groups, end, start)
@@ -234,16 +234,16 @@ class Clipped(Operator):
         if not come.shape[1]:
             return
         windows, held, table = self.inputs[0].table.data, self.inputs[1].table.data, self.out.table
-        given = np.zeros((table.width, come.shape[1]), np.int64)
-        given[START], given[END] = windows[START, come[0]], windows[END, come[0]]
-        given[LEFT], given[LEFT + 1] = come[0], -1
-        for at, own in zip(self.out.vars.values(), self.own, strict=True):
-            given[at] = held[own, come[1]]
+        columns = np.zeros((table.width, come.shape[1]), np.int64)
+        columns[START], columns[END] = windows[START, come[0]], windows[END, come[0]]
+        columns[LEFT], columns[LEFT + 1] = come[0], -1
+        for field, source in zip(self.out.vars.values(), self.own, strict=True):
+            columns[field] = held[source, come[1]]
         for name, (start, end) in self.out.labels.items():
-            given[start] = come[2]
-            given[end] = np.minimum(come[3], given[END]) if name == SEEN else come[3]
+            columns[start] = come[2]
+            columns[end] = np.minimum(come[3], columns[END]) if name == SEEN else come[3]
         first = table.n
-        table.append(given)
+        table.append(columns)
         self._enter(self.given, np.arange(first, table.n), list(self.out.vars.values()))
 
     def rebuild(self) -> None:

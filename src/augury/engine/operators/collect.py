@@ -94,19 +94,19 @@ class CollectOperator(Windowed):
             low, high = (self.inputs[0].table.data[f, rows] for f in self.inputs[0].labels[self.window])
             self.longest = max(self.longest, int((high - low).max()))
         touched = [some for some in touched if len(some)]
-        found = unique(np.concatenate([*touched, rows])) if touched else rows
+        concerned = unique(np.concatenate([*touched, rows])) if touched else rows
         if self.several or self.copies:
             for row in rows.tolist():
                 self.same.setdefault(self.made_of(row), {})[row] = None
-            every = (self.same.get(self.made_of(row), {}) for row in found.tolist())
-            found = np.array(
+            every = (self.same.get(self.made_of(row), {}) for row in concerned.tolist())
+            concerned = np.array(
                 sorted({row for some in every for row in (some if self.several else islice(some, 1))}), np.int64
             )
-        found = found[self.inputs[0].table.alive[found].astype(bool)]
+        concerned = concerned[self.inputs[0].table.alive[concerned].astype(bool)]
         # Rows that are made of the same events are computed together.
-        portion = len(found) if self.several else _PORTION
-        for first in range(0, len(found), max(portion, 1)):
-            self.compute(found[first : first + portion], before)
+        portion = len(concerned) if self.several else _PORTION
+        for first in range(0, len(concerned), max(portion, 1)):
+            self.compute(concerned[first : first + portion], before)
             self.runtime.tables.guard.timely()
 
     @property
@@ -141,30 +141,30 @@ class CollectOperator(Windowed):
         bounds = bounds if self.collect.window is not None else bounds[:1]
         if len(self.everyone) < collected.table.n:
             self.everyone = np.ones(2 * collected.table.n, np.uint8)
-        at = END, START, self.longest, self.seen[0], bounds, -1, self.everyone
-        found = self.within(q, collected, self.fields[1], self.row_index, *at)
-        return np.concatenate([NONE, *(pairs[1] for pairs in found)])
+        limits = END, START, self.longest, self.seen[0], bounds, -1, self.everyone
+        portions = self.within(q, collected, self.fields[1], self.row_index, *limits)
+        return np.concatenate([NONE, *(pairs[1] for pairs in portions)])
 
     def rows_with_last(self, q: Array) -> RowIds:
         """The same for `last n`: rows that do not have n others after the occurrence."""
         (mine, theirs), dictionary = self.inputs, self.runtime.tables.dictionary
-        own, rows = self.index, self.row_index
-        own.extend()
+        index, rows = self.index, self.row_index
+        index.extend()
         rows.extend()
-        (okeys, keys), found, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
+        (okeys, keys), portions, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
         # An occurrence that was revoked may have left its index empty, and still be among the last n of a row.
         while first < len(q) and rows.count:
             came, count, touched = rows_with_last(
-                q, first, theirs.table.data, keys, theirs.table.alive, own.buckets, own.groups, own.prev, own.after,
+                q, first, theirs.table.data, keys, theirs.table.alive, index.buckets, index.groups, index.prev, index.after,
                 mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
                 dictionary.canon, dictionary.nullish, self.seen[0], self.collect.last, room,
             )  # fmt: skip
             self.touched += touched
-            found.append(room[:count].copy())
+            portions.append(room[:count].copy())
             if came < len(q):
                 room = np.empty(4 * len(room), np.int64)
             first = came
-        return np.concatenate(found)
+        return np.concatenate(portions)
 
     def in_window(self, rows: RowIds, most: int = -1, alive: Flags | None = None) -> Array:
         """Pairs of a row and an occurrence in its window, row by row; with `most`, that many of each row, the latest.
@@ -176,13 +176,13 @@ class CollectOperator(Windowed):
         bounds, last = np.array([(0, low, 1, START, 0)], np.int64), collected.table.n
         if self.collect.window is None:
             low, bounds = -1, bounds[:0]
-        found = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most, alive)
-        pairs = np.concatenate([np.empty((2, 0), np.int64), *found], axis=1)
+        portions = self.within(rows, mine, self.fields[0], self.index, low, high, 0, last, bounds, most, alive)
+        pairs = np.concatenate([np.empty((2, 0), np.int64), *portions], axis=1)
         # From the earliest to the latest of each row.
         owner = np.searchsorted(rows, pairs[0])
         each = Slices(np.bincount(owner, minlength=len(rows)))
-        place = np.arange(pairs.shape[1])
-        return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - place]
+        position = np.arange(pairs.shape[1])
+        return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - position]
 
     def gathered(self, rows: RowIds) -> Frame:
         """What rows collect, row by row."""
@@ -193,10 +193,10 @@ class CollectOperator(Windowed):
             enough = min(len(rows) * (last + 1), _PAIRS)
             if self.room.shape[1] < enough:
                 self.room = np.empty((2, enough), np.int64)
-            table, at = self.inputs[0].table, (self.order_field, last)
-            portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *at)
-            found = [pairs.copy() for _, pairs in portions]
-            return self.selected(np.concatenate([np.empty((2, 0), np.int64), *found], axis=1))
+            table, limits = self.inputs[0].table, (self.order_field, last)
+            portions = self.portions(probe_last, rows, table, self.fields[0], table.alive, self.index, *limits)
+            gathered_pairs = [pairs.copy() for _, pairs in portions]
+            return self.selected(np.concatenate([np.empty((2, 0), np.int64), *gathered_pairs], axis=1))
         # The last n are looked for from the end, in growing portions.
         parts: list[Frame] = []
         most = 2 * last
@@ -242,8 +242,8 @@ class CollectOperator(Windowed):
         """The first of the rows that are made of the same events as each row is."""
         if not self.several:
             return rows
-        different, place = unique_inverse(rows)
-        return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[place]
+        different, number = unique_inverse(rows)
+        return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[number]
 
     def keys_of(self, frame: Frame, rows: RowIds) -> list[Array]:
         """What makes groups: the events that rows are made of, and what is used later."""
@@ -286,75 +286,75 @@ class CollectOperator(Windowed):
         """Computes rows anew; what they gave before, those that were there `before`, and give no longer is taken back."""
         frame, groups = self.grouped(rows)
         empty = self.without_groups(rows, frame, groups) if self.collect.none and not self.collect.exactly else NONE
-        found: dict[str, Array] = {}
+        totals_of: dict[str, Array] = {}
         if len(groups):
-            frame, groups, found = self.totals.of(frame, groups)
-        given, counts = self.rows_of(frame, groups, found), groups.counts
+            frame, groups, totals_of = self.totals.of(frame, groups)
+        columns, counts = self.rows_of(frame, groups, totals_of), groups.counts
         if len(empty):
-            given = np.concatenate([given, self.with_nothing(empty)], axis=1)
+            columns = np.concatenate([columns, self.with_nothing(empty)], axis=1)
             counts = np.r_[counts, np.zeros(len(empty), np.int64)]
-        self.replace(rows[rows < before], given, counts, frame.right)
+        self.replace(rows[rows < before], columns, counts, frame.right)
 
-    def rows_of(self, frame: Frame, groups: Slices, found: dict[str, Array]) -> RowIds:
+    def rows_of(self, frame: Frame, groups: Slices, codes: dict[str, Array]) -> RowIds:
         """The rows that groups give."""
         view, first = self.inputs[0], groups.starts
         source, data = frame.left[first], view.table.data
-        given = self.with_nothing(source)
-        for name, at in self.out.vars.items():
-            if name in found:
-                given[at] = found[name]
+        columns = self.with_nothing(source)
+        for name, field in self.out.vars.items():
+            if name in codes:
+                columns[field] = codes[name]
             elif name in self.collect.by:
-                given[at] = frame.vars[name][first]
+                columns[field] = frame.vars[name][first]
         if len(groups):
-            given[RANK] = np.maximum(data[RANK, source], np.maximum.reduceat(frame.rank, first))
+            columns[RANK] = np.maximum(data[RANK, source], np.maximum.reduceat(frame.rank, first))
             if self.collect.last is not None:
-                given[START] = np.minimum(given[START], np.minimum.reduceat(frame.start, first))
-                given[END] = np.maximum(given[END], np.maximum.reduceat(frame.end, first))
-        return given
+                columns[START] = np.minimum(columns[START], np.minimum.reduceat(frame.start, first))
+                columns[END] = np.maximum(columns[END], np.maximum.reduceat(frame.end, first))
+        return columns
 
     def with_nothing(self, rows: RowIds) -> Array:
         """The rows that rows give without what is collected, where all aggregates are of nothing."""
         view, data, encode = self.inputs[0], self.inputs[0].table.data, self.runtime.context.encode
-        given = np.empty((self.out.table.width, len(rows)), np.int64)
-        given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
-        given[LEFT], given[LEFT + 1] = self.leaders(rows), -1
+        columns = np.empty((self.out.table.width, len(rows)), np.int64)
+        columns[START], columns[END], columns[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
+        columns[LEFT], columns[LEFT + 1] = self.leaders(rows), -1
         totals = {total.name: total.aggregate.function for total in self.collect.totals}
-        for name, at in self.out.vars.items():
+        for name, target in self.out.vars.items():
             if name in totals:
-                given[at] = encode(of_nothing(totals[name]))
+                columns[target] = encode(of_nothing(totals[name]))
             elif name in view.vars:
-                given[at] = data[view.vars[name], rows]
+                columns[target] = data[view.vars[name], rows]
         for name, ends in self.out.labels.items():
-            for at, field in zip(ends, view.labels[name], strict=True):
-                given[at] = data[field, rows]
-        return given
+            for target, field in zip(ends, view.labels[name], strict=True):
+                columns[target] = data[field, rows]
+        return columns
 
     def without_groups(self, rows: RowIds, frame: Frame, groups: Slices) -> Array:
         """With `or none`, the rows that have a group of nothing; of those that are made of the same events, one."""
         if not self.several and not self.open:
             return rows[~is_in(rows, frame.left)]
         members = frame.take(groups.starts)
-        known = set(zip(*(key.tolist() for key in self.keys_of(members, members.left)), strict=True))
+        occupied = set(zip(*(key.tolist() for key in self.keys_of(members, members.left)), strict=True))
         keys = zip(*(key.tolist() for key in self.keys_of(frame_of(self.inputs[0], rows), rows)), strict=True)
         missing: dict[OrderKey, int] = {}
         for row, key in zip(rows.tolist(), keys, strict=True):
-            if key not in known:
+            if key not in occupied:
                 missing.setdefault(key, row)
         return np.array([*missing.values()], np.int64)
 
-    def replace(self, old: Array, given: Array, counts: Integers, members: Array, listed: bool = True) -> None:
+    def replace(self, old: Array, columns: Array, counts: Integers, members: Array, listed: bool = True) -> None:
         """Puts rows in the place of those that old rows have given; what is as before stays.
 
         Members that are not `listed` are found by the window when somebody asks for them.
         """
-        links, out, new = self.links[0], self.out.table, np.ones(given.shape[1], bool)
+        links, out, new = self.links[0], self.out.table, np.ones(columns.shape[1], bool)
         standing = links.standing(old) if len(old) else NONE
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
             had, sizes = self.contents.of(standing)
             before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
-            of_old = np.flatnonzero(is_in(given[LEFT], old))
-            every = _contents(given, fields, counts, members)
+            of_old = np.flatnonzero(is_in(columns[LEFT], old))
+            every = _contents(columns, fields, counts, members)
             for i in of_old.tolist():
                 new[i] = before.pop(every[i], None) is None
             gone = np.array(sorted(before.values()), np.int64)
@@ -363,10 +363,10 @@ class CollectOperator(Windowed):
         if new.any():
             if not new.all():
                 members = members[np.repeat(new, counts)]
-                given, counts = given[:, new], counts[new]
+                columns, counts = columns[:, new], counts[new]
             if listed:
                 self.contents.add(out.n, counts, members)
-            out.append(given)
+            out.append(columns)
 
     def rebuild(self) -> None:
         super().rebuild()
@@ -386,9 +386,9 @@ class CollectOperator(Windowed):
         return self.contents.of(rows)
 
     def sources(self, rows: RowIds) -> Ways:
-        ((some, given),) = super().sources(rows)
+        ((some, parents),) = super().sources(rows)
         members, counts = self.members(rows)
-        return [(some, [*given, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
+        return [(some, [*parents, (self.inputs[1].table, members, np.repeat(np.arange(len(rows)), counts))])]
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         if self.of_last is None or self.collect.last is None:
@@ -418,14 +418,14 @@ class CollectOperator(Windowed):
         require(bool(self.contents.knows(alive).all()), "a row that has not collected anything")
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        found = dict.fromkeys(self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
+        result = dict.fromkeys(self.runtime.parts(self.inputs[0].table, int(self.out.table.data[LEFT, row])))
         for member in self.members(np.array([row]))[0].tolist():
-            found.update(dict.fromkeys(self.runtime.parts(self.inputs[1].table, member)))
-        return tuple(found)
+            result.update(dict.fromkeys(self.runtime.parts(self.inputs[1].table, member)))
+        return tuple(result)
 
 
-def _contents(given: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
+def _contents(columns: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
     """What makes rows different: these fields, and what they have collected."""
-    each, ends = np.ascontiguousarray(given[fields].T), np.cumsum(counts)
+    each, ends = np.ascontiguousarray(columns[fields].T), np.cumsum(counts)
     parts = zip(ends.tolist(), counts.tolist(), strict=True)
     return [(each[i].tobytes(), members[end - count : end].tobytes()) for i, (end, count) in enumerate(parts)]

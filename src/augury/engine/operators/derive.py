@@ -75,9 +75,9 @@ class Derived(Operator):
         self.late = False  # whether events may be given only after their ends
         self.rederive: Rederive
 
-    def add(self, given: Array) -> Array:
+    def add(self, columns: Array) -> Array:
         """Adds events (start, end, rank, arguments), each with one derivation; their rows."""
-        table, count = self.out.table, given.shape[1]
+        table, count = self.out.table, columns.shape[1]
         table.room(count)
         if self.counts.shape[1] < len(table.alive):
             self.counts = grown(self.counts, len(table.alive), table.n)
@@ -88,7 +88,7 @@ class Derived(Operator):
         target = np.empty(count, np.int64)
         before = table.n
         n = support.call(
-            given, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
+            columns, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
             table.dictionary.canon, target,
         )  # fmt: skip
         self.used += n - before
@@ -167,10 +167,10 @@ class Derived(Operator):
             for links in self.supports:
                 for row in links.of(event):
                     rank = int(links.child.data[RANK, row])
-                    given = np.concatenate([data[:2, event], [rank + 1], data[self.out.table.codes, event]]).reshape(
+                    columns = np.concatenate([data[:2, event], [rank + 1], data[self.out.table.codes, event]]).reshape(
                         -1, 1
                     )
-                    (target,) = self.add(given)
+                    (target,) = self.add(columns)
                     data = self.out.table.data
                     self.runtime.journal.append((links.child, RIGHT, row, int(links.child.data[RIGHT, row])))
                     links.child.data[RIGHT, row] = target
@@ -206,14 +206,14 @@ class Derived(Operator):
         table = self.out.table
         if not self.late:
             return table.data[END, : table.n]
-        found = np.full(table.n, FAR, np.int64)
+        times = np.full(table.n, FAR, np.int64)
         for links in self.supports:
             child, body = links.child, self.runtime.maker(links.child).inputs[0].table
             rows = child.standing()
-            np.minimum.at(found, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
-        found[found == FAR] = -FAR  # its derivation is certain, and forgotten
-        found[list(self.kept_inputs)] = -FAR
-        return np.maximum(found, table.data[END, : table.n])
+            np.minimum.at(times, child.data[RIGHT, rows], body.data[END, child.data[LEFT, rows]])
+        times[times == FAR] = -FAR  # its derivation is certain, and forgotten
+        times[list(self.kept_inputs)] = -FAR
+        return np.maximum(times, table.data[END, : table.n])
 
     def may_fall(self, since: Mapping[int, int]) -> Array:
         """Which events have a derivation that may still vanish."""
@@ -232,14 +232,14 @@ class Derived(Operator):
         for links in self.supports:
             child, head = links.child, self.runtime.maker(links.child)
             body = head.inputs[0].table
-            found = self.runtime.maker(body).may_change(horizon)
-            if found is None:
+            changeable = self.runtime.maker(body).may_change(horizon)
+            if changeable is None:
                 delay = head.delay if isinstance(head, Derive) else 0  # such events go by when they are given
                 limit = min(limit, horizon.since[id(child)] + delay)
                 continue
             rows = child.standing()
-            mask[child.data[RIGHT, rows[found[0][child.data[LEFT, rows]]]]] = True
-            limit = min(limit, found[1])
+            mask[child.data[RIGHT, rows[changeable[0][child.data[LEFT, rows]]]]] = True
+            limit = min(limit, changeable[1])
         return mask, limit - 1
 
     def event(self, row: int) -> Event:
@@ -251,8 +251,8 @@ class Derived(Operator):
 
     @property
     def bytes(self) -> int:
-        found = super().bytes + int(self.counts.nbytes + self.buckets.nbytes)
-        return found + sum(links.bytes for links in self.supports)
+        size = super().bytes + int(self.counts.nbytes + self.buckets.nbytes)
+        return size + sum(links.bytes for links in self.supports)
 
     def about(self) -> dict[str, Any]:
         return {"type": self.type}
@@ -279,9 +279,9 @@ class Derived(Operator):
             child = links.child
             first_supports(rows, ranks, links.heads, links.after, child.alive, child.data[RANK], best, any_one)
             # One that stands is better than one that is gone.
-            for found, wanted in ((any_one, chosen < 0), (best, ~good)):
-                take = wanted & (found >= 0)
-                chosen[take], link[take] = found[take], i
+            for candidate, wanted in ((any_one, chosen < 0), (best, ~good)):
+                take = wanted & (candidate >= 0)
+                chosen[take], link[take] = candidate[take], i
             good |= best >= 0
         return chosen, link
 
@@ -295,17 +295,17 @@ class Derived(Operator):
         return [*ways, (np.flatnonzero(link == -1), [])]
 
     def moved(self, places: Mapping[int, Array]) -> None:
-        place = places[id(self.out.table)]
+        new_rows = places[id(self.out.table)]
         self.kept_inputs = {
-            int(place[row]): tuple((t, int(places[id(t)][r])) for t, r in parts)
+            int(new_rows[row]): tuple((t, int(places[id(t)][r])) for t, r in parts)
             for row, parts in self.kept_inputs.items()
-            if place[row] >= 0
+            if new_rows[row] >= 0
         }
 
     def state(self, number: Mapping[int, int]) -> Any:
         parts = [part for some in self.kept_inputs.values() for part in some]
         return {
-            **ragged((row, [at for _, at in some]) for row, some in self.kept_inputs.items()),
+            **ragged((row, [number_of for _, number_of in some]) for row, some in self.kept_inputs.items()),
             "place": np.fromiter((number[id(self.runtime.maker(table))] for table, _ in parts), np.int64),
         }
 
@@ -313,7 +313,7 @@ class Derived(Operator):
         rows = unragged(state, self.out.table.n)
         check_events(state["place"], state["of"], operators)
         named = zip(state["place"].tolist(), state["of"].tolist(), strict=True)
-        parts = [(operators[place].out.table, row) for place, row in named]
+        parts = [(operators[number_of].out.table, row) for number_of, row in named]
         self.kept_inputs = {row: tuple(parts[lo:hi]) for row, lo, hi in rows}
 
 
@@ -352,25 +352,25 @@ class Derive(Operator):
             self.derive(rows)
 
     def derive(self, rows: RowIds) -> None:
-        given = self.copied(rows) if self.plain else None
-        if given is None:
-            rows, given = self.computed(rows)
+        columns = self.copied(rows) if self.plain else None
+        if columns is None:
+            rows, columns = self.computed(rows)
         if not len(rows):
             return
-        target = self.events.add(given)
+        target = self.events.add(columns)
         if len(rows) == 1:
-            self._support(given, rows, target)
+            self._support(columns, rows, target)
             return
         support = np.empty((FIELDS, len(rows)), np.int64)
-        support[START], support[END], support[LEFT], support[RIGHT] = given[0], given[1], rows, target
-        support[RANK] = given[2] - 1
+        support[START], support[END], support[LEFT], support[RIGHT] = columns[0], columns[1], rows, target
+        support[RANK] = columns[2] - 1
         self.out.table.append(support)
 
-    def _support(self, given: Array, row: RowIds, event: Array) -> None:
+    def _support(self, columns: Array, row: RowIds, event: Array) -> None:
         """Stores the one derivation of a step."""
         table = self.out.table
         table.room(1)
-        start, end, rank = given[:3, 0].tolist()
+        start, end, rank = columns[:3, 0].tolist()
         table.data[:FIELDS, table.n] = (start, end, row.item(0), event.item(0), rank - 1)
         table.added(1)
 
@@ -378,40 +378,40 @@ class Derive(Operator):
         """The event of one row, see `copied`."""
         view, context = self.inputs[0], self.runtime.context
         fields = view.table.data[:, row].tolist()
-        given = [fields[START], fields[END], fields[RANK] + 1]
+        values = [fields[START], fields[END], fields[RANK] + 1]
         for arg in self.args:
             if type(arg) is Var:
                 code = fields[view.vars[arg.name]]
                 if code == OPEN:
                     return None
-                given.append(code)
+                values.append(code)
             elif type(arg) is Const:
-                given.append(context.encode(arg.value))
-        return np.array(given, np.int64).reshape(-1, 1)
+                values.append(context.encode(arg.value))
+        return np.array(values, np.int64).reshape(-1, 1)
 
     def copied(self, rows: RowIds) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
         if len(rows) == 1:
             return self._copied_row(rows.item(0))
         view, data = self.inputs[0], self.inputs[0].table.data
-        given = np.empty((3 + len(self.args), len(rows)), np.int64)
-        given[0], given[1], given[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1
+        columns = np.empty((3 + len(self.args), len(rows)), np.int64)
+        columns[0], columns[1], columns[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1
         for i, arg in enumerate(self.args):
             if isinstance(arg, Var):
-                given[3 + i] = data[view.vars[arg.name], rows]
-                if (given[3 + i] == OPEN).any():
+                columns[3 + i] = data[view.vars[arg.name], rows]
+                if (columns[3 + i] == OPEN).any():
                     return None
             elif isinstance(arg, Const):
-                given[3 + i] = self.runtime.context.encode(arg.value)
-        return given
+                columns[3 + i] = self.runtime.context.encode(arg.value)
+        return columns
 
     def computed(self, rows: RowIds) -> tuple[Array, Array]:
         """The rows whose heads can be computed, and their events."""
         context = self.runtime.context
         context.name_events = self.name_events
         frame = frame_of(self.inputs[0], rows)
-        given, ok = events_of(context, frame, self.rule, self.args, self.covers, self.since, self.until)
-        return (rows, given) if ok.all() else (rows[ok], given[:, ok])
+        columns, ok = events_of(context, frame, self.rule, self.args, self.covers, self.since, self.until)
+        return (rows, columns) if ok.all() else (rows[ok], columns[:, ok])
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table), (RIGHT, self.events.out.table)]
@@ -488,24 +488,24 @@ def starts(
     kind = context.scalars.clock.kind
     times = context.vector(since, frame)
     if times is not None and times[0] == ("t" if kind == "timestamp" else "n") and times[1].dtype.kind == "i":
-        found = times[1]
+        begins = times[1]
     else:
         codes, ok = context.values(since, frame, rule)
-        found = end.copy()
+        begins = end.copy()
         for i in np.flatnonzero(ok).tolist():
             try:
-                found[i] = start_of(context.dictionary.decode(int(codes[i])), int(end[i]), kind)
+                begins[i] = start_of(context.dictionary.decode(int(codes[i])), int(end[i]), kind)
             except RowError as error:
                 context.report(rule, str(error), {})
                 ok[i] = False
-    late = ok & (found > end)
+    late = ok & (begins > end)
     for _ in range(int(late.sum())):
         context.report(rule, "SINCE: a start after the end", {})
-    far = ok & (np.abs(found) >= TIME_LIMIT)
+    far = ok & (np.abs(begins) >= TIME_LIMIT)
     for _ in range(int(far.sum())):
         context.report(rule, "a time beyond 60 bits", {})
     ok &= ~late & ~far
-    return np.where(ok, found, end), ok
+    return np.where(ok, begins, end), ok
 
 
 class Rederive(Operator):
@@ -516,9 +516,9 @@ class Rederive(Operator):
         self.events = [runtime.operator(events, Derived) for events in spec.sets]
 
     def step(self) -> None:
-        for one in self.events:
-            if one.suspects:
-                one.rederive_fallen()
+        for events in self.events:
+            if events.suspects:
+                events.rederive_fallen()
 
     def check(self) -> None:
         require(self.out.table.n == 0, "rows where there are none")

@@ -95,15 +95,15 @@ class Solve(EachRow):
         ahead = [self._ahead(column) for column in columns]
         if all(ahead):
             return EventTriples.joined([coded.renumbered(some, read.terms) for some, read in filter(None, ahead)])
-        given = [value for column in columns for value in values_of(column)]
-        for number, text in enumerate(given):
+        texts = [value for column in columns for value in values_of(column)]
+        for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise DataError(f"the graph of event {self._name(frame, number)} is no text")
-        found = read(given, coded.terms, self.texts.needs, _EventIds(self, frame))
-        for wrong in found.malformed:
+        result = read(texts, coded.terms, self.texts.needs, _EventIds(self, frame))
+        for wrong in result.malformed:
             line = f", line {wrong.line}" if wrong.line else ""
             raise DataError(f"malformed RDF in event {self._name(frame, wrong.event)}{line}: {wrong.message}")
-        return found.triples
+        return result.triples
 
     def _ahead(self, column: Column) -> tuple[EventTriples, ReadAhead] | None:
         """The triples of texts that were read when they came, if that has all that is needed."""
@@ -123,8 +123,8 @@ class Solve(EachRow):
             return [[decode(code) for code in codes.tolist()]]
         events, scan = self.runtime.maker(self.inputs[0].table), self.node.input
         assert isinstance(scan, Scan) and isinstance(events, Events)
-        place = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
-        return [some(chunk.columns[place], at) for chunk, at in events.pieces(frame.left)]
+        position = next(i for i, a in enumerate(scan.args) if isinstance(a, Var) and a.name == self.node.text)
+        return [some(chunk.columns[position], positions) for chunk, positions in events.pieces(frame.left)]
 
     def _dataset(self) -> GraphDataset:
         """The static graphs that the pattern may read, with all their triples."""

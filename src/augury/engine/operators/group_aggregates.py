@@ -79,8 +79,8 @@ def _not_null(values: MemberValues, by: MemberValues, groups: Slices) -> tuple[M
 def code_of(context: Context, part: Aggregate, values: Iterable[Value], rule: str) -> int | None:
     """An aggregate of one group, as the reference computes it; None where it fails, which is reported."""
     try:
-        found = aggregate_of(context.scalars.aggregates[part.function], list(values), part.distinct)
-        return context.encode(found)
+        value = aggregate_of(context.scalars.aggregates[part.function], list(values), part.distinct)
+        return context.encode(value)
     except RowError as error:
         context.report(rule, str(error), {})
         return None
@@ -124,8 +124,8 @@ def _of_form(context: Context, form: StateForm, values: MemberValues, by: Member
     ready = np.flatnonzero(~unsure[some] & (counts >= form.least))
     if len(ready):
         inputs = [each.take(ready) for each in inputs]
-        found, fits = result_codes(context, form, values.unit, floats[ready], inputs)
-        codes[some[ready]], unsure[some[ready]] = found, ~fits
+        results, fits = result_codes(context, form, values.unit, floats[ready], inputs)
+        codes[some[ready]], unsure[some[ready]] = results, ~fits
     return codes, unsure
 
 
@@ -195,9 +195,9 @@ def _between(values: MemberValues, groups: Slices, part: Aggregate) -> Codes | N
     starts, counts = groups.starts[some], groups.counts[some]
     x = x.copy()
     sort_groups(x, starts, counts)
-    place = Percentile.of(counts, percent)
-    found, fits = place.between(x[starts + place.low], x[starts + place.high], bool(values.unit))
-    codes[some] = values.encode(found)
+    percentile = Percentile.of(counts, percent)
+    results, fits = percentile.between(x[starts + percentile.low], x[starts + percentile.high], bool(values.unit))
+    codes[some] = values.encode(results)
     unsure[some] = np.logical_or.reduceat(hard, starts) | ~fits
     return codes, unsure
 

@@ -79,38 +79,38 @@ class Totals:
 
     def of(self, frame: Frame, groups: Slices) -> tuple[Frame, Slices, dict[str, Array]]:
         """For each total the codes of groups, without groups that have none: of these it is reported why not."""
-        given, self._given = self.given(frame), (None, {})
-        found: dict[str, Array] = {}
+        values, self._given = self.given(frame), (None, {})
+        columns: dict[str, Array] = {}
         hard = np.zeros(len(groups), bool)
         for total in self.collect.totals:
-            found[total.name], unsure = group_aggregates(self.circuit.context, total.aggregate, groups, given)
+            columns[total.name], unsure = group_aggregates(self.circuit.context, total.aggregate, groups, values)
             if unsure is not None:
                 hard |= unsure
         ok = np.ones(len(groups), bool)
         for g in np.flatnonzero(hard).tolist():
             start = int(groups.starts[g])
-            one = self._one_by_one(frame, range(start, start + int(groups.counts[g])))
-            ok[g] = one is not None
-            for name, code in (one or {}).items():
-                found[name][g] = code
+            single = self._one_by_one(frame, range(start, start + int(groups.counts[g])))
+            ok[g] = single is not None
+            for name, code in (single or {}).items():
+                columns[name][g] = code
         if ok.all():
-            return frame, groups, found
+            return frame, groups, columns
         some = np.flatnonzero(ok)
-        found = {name: codes[some] for name, codes in found.items()}
-        return frame.take(groups.members(some)), Slices(groups.counts[some]), found
+        columns = {name: codes[some] for name, codes in columns.items()}
+        return frame.take(groups.members(some)), Slices(groups.counts[some]), columns
 
     def given(self, frame: Frame) -> Given:
         """What aggregates are given, by their arguments."""
         if self._given[0] is frame:
             return self._given[1]
-        found: dict[Expr, MemberValues | None] = {}
+        values: dict[Expr, MemberValues | None] = {}
         for total in self.collect.totals:
             for arg in total.aggregate.args:
                 for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
-                    if expr not in found:
-                        found[expr] = self.values(expr, frame)
-        self._given = (frame, found)
-        return found
+                    if expr not in values:
+                        values[expr] = self.values(expr, frame)
+        self._given = (frame, values)
+        return values
 
     def values(self, expr: Expr, frame: Frame) -> MemberValues | None:
         """What an argument is for each row; None where that is not said column by column."""
@@ -124,7 +124,7 @@ class Totals:
         context.scalars.rule = self.rule
         bindings = [context.binding(frame, i) for i in members]
         times = [named(frame, i) for i in members]
-        found: dict[str, int] = {}
+        codes: dict[str, int] = {}
         for total in self.collect.totals:
             args = total.aggregate.args
             each = zip(bindings, times, strict=True)
@@ -132,14 +132,14 @@ class Totals:
             code = code_of(context, total.aggregate, values, self.rule)
             if code is None:
                 return None
-            found[total.name] = code
-        return found
+            codes[total.name] = code
+        return codes
 
 
 def with_held_times(frame: Frame, view: View, rows: RowIds, label: str | None) -> None:
     """Rows that stand for what a window has of intervals: the times of these are those of their label."""
     for name, ends in view.labels.items():
-        start, end = (view.table.data[at, rows] for at in ends)
+        start, end = (view.table.data[field, rows] for field in ends)
         frame.labels[name] = start, end
         if name == label:
             frame.start, frame.end = start, end
@@ -173,12 +173,12 @@ class WindowTotals(Totals):
         super().__init__(circuit, collect, rule)
         self.view, self.window = view, collect.window or ""
         self.several = several
-        own = [(a, labels(*a.args) | variables(*a.args)) for a in (total.aggregate for total in collect.totals)]
+        uses = [(a, labels(*a.args) | variables(*a.args)) for a in (total.aggregate for total in collect.totals)]
         scalars = circuit.context.scalars
         self.simple = not self.several and all(
             accumulates(part, scalars.functions, scalars.aggregates, ordered=False)
             and names <= {*view.vars, collect.label}
-            for part, names in own
+            for part, names in uses
         )
 
     @property
@@ -193,9 +193,9 @@ class WindowTotals(Totals):
         if not self.in_any_order(frame, groups):
             order = self.order(frame, groups, self.view.table, frame.left)
             frame = frame if order is None else frame.take(order)
-        frame, groups, found = self.of(frame, groups)
+        frame, groups, codes = self.of(frame, groups)
         first = groups.starts
-        columns = {**{v: frame.vars[v][first] for v in self.collect.by}, **found}
+        columns = {**{v: frame.vars[v][first] for v in self.collect.by}, **codes}
         rank = np.maximum.reduceat(frame.rank, first) if len(first) else NONE
         return RowGroups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
 

@@ -58,7 +58,7 @@ class HoldingIntervals(Operator):
         table = self.out.table
         self.chains = RowChains(table, self.predicate[1], self.runtime.tables.dictionary)
         rows = table.standing()
-        self.chains.add(rows, self.chains.group([table.data[at, rows] for at in self.arguments], len(rows)))
+        self.chains.add(rows, self.chains.group([table.data[field, rows] for field in self.arguments], len(rows)))
 
     def change(self, predicate: Predicate, rows: RowIds, lo: Times, hi: Times) -> None:
         """Facts have changed between these times."""
@@ -75,10 +75,12 @@ class HoldingIntervals(Operator):
         if self.answers is not None:
             answers = self.answers
             regions = (
-                [one for change in changed for one in answers.regions(*change)] if self.filled else answers.everywhere()
+                [region for change in changed for region in answers.regions(*change)]
+                if self.filled
+                else answers.everywhere()
             )
-            for one in joined_regions(regions, self.runtime.knowledge.words):
-                self._ask_again(answers, one)
+            for region in joined_regions(regions, self.runtime.knowledge.words):
+                self._ask_again(answers, region)
         elif not self.filled:
             relation = relations.get(self.predicate)
             rows = np.arange(0 if relation is None else relation.rows.n)
@@ -100,16 +102,16 @@ class HoldingIntervals(Operator):
 
     def _ask_again(self, answers: HeldAnswers, regions: Regions) -> None:
         """Answers may have changed: those that there were in these regions, and those that there are now."""
-        held, found = answers.ask(regions)
-        columns = [self.runtime.bridge.back(column) for column in found]
+        held, bindings = answers.ask(regions)
+        columns = [self.runtime.bridge.back(column) for column in bindings]
         facts = self.chains.group(columns, len(held.owner))
         asked = [self.runtime.bridge.back(column) for column in regions.columns]
         which, before = self.chains.groups.find(regions.places, asked, len(regions.lo), strict=False)
         fact, first = unique_first(np.concatenate([facts, before]))
         region = np.concatenate([held.owner, which])[first]
-        place = np.searchsorted(fact, facts)
+        position = np.searchsorted(fact, facts)
         columns = [self.chains.groups.data[i, fact] for i in range(self.predicate[1])]
-        held = merged(place, held.start, held.end)
+        held = merged(position, held.start, held.end)
         self._replace(fact, regions.lo[region], regions.hi[region], held, columns)
 
     def _replace(self, facts: Array, lo: Times, hi: Times, held: Intervals, columns: Sequence[Array]) -> None:
@@ -128,21 +130,21 @@ class HoldingIntervals(Operator):
             np.concatenate([start[left], np.maximum(held.start, MIN_TIME), np.maximum(start, hi[of])[right]]),
             np.concatenate([np.minimum(end, lo[of])[left], np.minimum(held.end, MAX_TIME), end[right]]),
         )
-        known = {key: i for i, key in enumerate(zip(of.tolist(), start.tolist(), end.tolist(), strict=True))}
+        rows_by_key = {key: i for i, key in enumerate(zip(of.tolist(), start.tolist(), end.tolist(), strict=True))}
         fresh = np.ones(len(new.owner), bool)
-        for i, key in enumerate(zip(*(x.tolist() for x in new), strict=True)) if known else ():
-            fresh[i] = known.pop(key, None) is None
-        if known:
-            table.kill(np.sort(rows[list(known.values())]))
+        for i, key in enumerate(zip(*(x.tolist() for x in new), strict=True)) if rows_by_key else ():
+            fresh[i] = rows_by_key.pop(key, None) is None
+        if rows_by_key:
+            table.kill(np.sort(rows[list(rows_by_key.values())]))
         if not fresh.any():
             return
         owner, begins, ends = (x[fresh] for x in new)
-        given = np.zeros((table.width, len(owner)), np.int64)
-        given[START], given[END], given[2:4] = begins, ends, -1
-        for at, column in zip(self.arguments, columns, strict=True):
-            given[at] = column[owner]
+        fresh_rows = np.zeros((table.width, len(owner)), np.int64)
+        fresh_rows[START], fresh_rows[END], fresh_rows[2:4] = begins, ends, -1
+        for field, column in zip(self.arguments, columns, strict=True):
+            fresh_rows[field] = column[owner]
         first = table.n
-        table.append(given)
+        table.append(fresh_rows)
         self.chains.add(np.arange(first, table.n), facts[owner])
 
     def rebuild(self) -> None:

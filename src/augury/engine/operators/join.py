@@ -63,10 +63,12 @@ class JoinOperator(Pairing):
     def _plan(self) -> Array:
         """Where each field of a joined row comes from: (field, side, field there)."""
         (left, right), out = self.inputs[:2], self.out
-        plan = [(at, 0, left.vars[v]) if v in left.vars else (at, 1, right.vars[v]) for v, at in out.vars.items()]
+        plan = [
+            (field, 0, left.vars[v]) if v in left.vars else (field, 1, right.vars[v]) for v, field in out.vars.items()
+        ]
         for name, ends in out.labels.items():
             side, view = (0, left) if name in left.labels else (1, right)
-            plan += [(at, side, view.labels[name][end]) for end, at in enumerate(ends)]
+            plan += [(field, side, view.labels[name][end]) for end, field in enumerate(ends)]
         return np.array(plan, np.int64).reshape(-1, 3)
 
     def step(self) -> None:
@@ -90,18 +92,18 @@ class JoinOperator(Pairing):
     # So for a right part, only left parts that end no earlier than the latest such start need be looked at: its floor.
 
     def latest_absent(self, rights: Array) -> Array:
-        found, touched = self._latest_starts(rights, self.inputs[1].table.data, self.absent_fields)
+        latest, touched = self._latest_starts(rights, self.inputs[1].table.data, self.absent_fields)
         self.touched += touched
-        return found
+        return latest
 
     def _latest_starts(self, rows: RowIds, data: RowData, fields: Array) -> tuple[Array, int]:
         """The latest start of what is absent, has the key of a row, and ends before it starts; and how many it looked at."""
-        found, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.runtime.tables.dictionary
+        latest, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.runtime.tables.dictionary
         index.extend()
         absent = index.table
-        return found, latest_start(
+        return latest, latest_start(
             rows, data, fields, absent.data, index.fields, absent.alive, index.buckets, index.groups, index.prev,
-            index.after, index.call(), dictionary.canon, dictionary.nullish, found,
+            index.after, index.call(), dictionary.canon, dictionary.nullish, latest,
         )  # fmt: skip
 
     def open_to_partners(self, rows: RowIds, side: int) -> Array:
@@ -109,19 +111,19 @@ class JoinOperator(Pairing):
         if self.absent is None or side == 1 or not all(v in self.inputs[0].vars for v in self.absent_keys):
             return np.ones(len(rows), bool)
         left = self.inputs[0]
-        given = left.table.data[:, rows].copy()
-        given[START] = FAR // 2  # whatever has ended, however late it started
+        copied = left.table.data[:, rows].copy()
+        copied[START] = FAR // 2  # whatever has ended, however late it started
         fields = np.array([left.vars[v] for v in self.absent_keys], np.int64)
-        found, _ = self._latest_starts(np.arange(len(rows)), given, fields)
-        above: Array = found <= left.table.data[END, rows]
+        latest, _ = self._latest_starts(np.arange(len(rows)), copied, fields)
+        above: Array = latest <= left.table.data[END, rows]
         return above
 
     def set_floors(self, rights: Array, floors: Array) -> None:
         table, data = self.inputs[1].table, self.inputs[1].table.data
-        known = rights[rights < table.mark]
-        if len(known):
-            old = data[self.floor, known].tolist()
-            self.runtime.journal += [(table, self.floor, *one) for one in zip(known.tolist(), old, strict=True)]
+        old_rows = rights[rights < table.mark]
+        if len(old_rows):
+            old = data[self.floor, old_rows].tolist()
+            self.runtime.journal += [(table, self.floor, *pair) for pair in zip(old_rows.tolist(), old, strict=True)]
         data[self.floor, rights] = floors
         if self.floors is not None:
             for row, floor in zip(rights.tolist(), floors.tolist(), strict=True):
@@ -187,11 +189,11 @@ class JoinOperator(Pairing):
     ) -> Iterator[tuple[int, Array]]:
         """Pairs (left, right) by key and time, with rows of the other side before `limit`, in portions: see `portions`."""
         relation, mine = relation or self.relation, self.inputs[side].table
-        at = _SPAN, relation.reach[side], self.floor if side else -1, limit, relation.bounds[side], most
+        limits = _SPAN, relation.reach[side], self.floor if side else -1, limit, relation.bounds[side], most
         if limit > 0:
             index, fields = self.indexes[1 - side], self.key_fields[side]
-            for came, found in self.portions(probe, rows, mine, fields, mine.alive, index, *at):
-                yield came, found if side == 0 else found[::-1]
+            for came, partners in self.portions(probe, rows, mine, fields, mine.alive, index, *limits):
+                yield came, partners if side == 0 else partners[::-1]
 
     def keep(self, pairs: Array) -> None:
         """Stores the pairs that meet the other conditions."""
@@ -251,27 +253,33 @@ class JoinOperator(Pairing):
 
 
 def joined(
-    left: View, right: View, lefts: Array, rights: Array, shared: tuple[str, ...], gap: bool, own: Array | None = None
+    left: View,
+    right: View,
+    lefts: Array,
+    rights: Array,
+    shared: tuple[str, ...],
+    gap: bool,
+    numbers: Array | None = None,
 ) -> Frame:
-    """Pairs as rows, those that agree on what both may bind. `own` are the rows that they are made of, if not the pair."""
-    one, other = left.table.data, right.table.data
+    """Pairs as rows, those that agree on what both may bind. `numbers` are the rows that they are made of, if not the pair."""
+    left_data, other = left.table.data, right.table.data
     frame = Frame(
-        np.minimum(one[START, lefts], other[START, rights]),
-        np.maximum(one[END, lefts], other[END, rights]),
-        lefts if own is None else own,
-        rights if own is None else np.full(len(own), -1, np.int64),
-        np.maximum(one[RANK, lefts], other[RANK, rights]),
-        {v: other[f, rights] for v, f in right.vars.items()} | {v: one[f, lefts] for v, f in left.vars.items()},
+        np.minimum(left_data[START, lefts], other[START, rights]),
+        np.maximum(left_data[END, lefts], other[END, rights]),
+        lefts if numbers is None else numbers,
+        rights if numbers is None else np.full(len(numbers), -1, np.int64),
+        np.maximum(left_data[RANK, lefts], other[RANK, rights]),
+        {v: other[f, rights] for v, f in right.vars.items()} | {v: left_data[f, lefts] for v, f in left.vars.items()},
         {n: (other[s, rights], other[e, rights]) for n, (s, e) in right.labels.items()}
-        | {n: (one[s, lefts], one[e, lefts]) for n, (s, e) in left.labels.items()},
+        | {n: (left_data[s, lefts], left_data[e, lefts]) for n, (s, e) in left.labels.items()},
     )
     if gap:
-        frame.labels[GAP] = (one[END, lefts] + 1, other[START, rights] - 1)
+        frame.labels[GAP] = (left_data[END, lefts] + 1, other[START, rights] - 1)
     if shared:
         dictionary = left.table.dictionary
         mask = np.ones(len(frame), bool)
         for name in shared:
-            x, y = one[left.vars[name], lefts], other[right.vars[name], rights]
+            x, y = left_data[left.vars[name], lefts], other[right.vars[name], rights]
             agreed, frame.vars[name] = dictionary.agree(x, y)
             mask &= agreed
         frame = frame.where(mask)

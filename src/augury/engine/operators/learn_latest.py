@@ -71,9 +71,9 @@ class LearnLatest(Learn):
     def said(self, statements: Iterable[Statement]) -> None:
         """Facts were asserted from outside: the next event of their key ends them, too."""
         encode = self.runtime.tables.dictionary.encode_all
-        for one in statements:
-            fact = one.fact
-            if not one.retract and (fact.name, len(fact.args)) == self.predicate:
+        for statement in statements:
+            fact = statement.fact
+            if not statement.retract and (fact.name, len(fact.args)) == self.predicate:
                 time = ALWAYS if fact.since is None else fact.since
                 self.said_of.append((list(encode(fact.args).reshape(-1, 1)), np.array([time], np.int64)))
                 self.wake()
@@ -124,7 +124,7 @@ class LearnLatest(Learn):
         return [*before, *self._consequences(groups, times, True)]
 
     def _consequences(self, groups: Array, times: Times, come: bool) -> list[tuple[list[Array], Times, Array, bool]]:
-        found: list[tuple[list[Array], Times, Array, bool]] = []
+        result: list[tuple[list[Array], Times, Array, bool]] = []
         state, size, done = np.zeros(4, np.int64), 3 * len(groups) + 16, not len(groups)
         lines, canon = self.entries, self.runtime.tables.dictionary.canon
         while not done:
@@ -132,17 +132,17 @@ class LearnLatest(Learn):
             facts = self.facts.data, self.anything, canon
             done = k.consequences(groups, times, lines.spans, lines.pool, *facts, state, out)
             fact, time, ends = out[:, : state[k.FOUND]]
-            found.append(([column[fact] for column in self.facts.data], time, ends.astype(bool), come))
+            result.append(([column[fact] for column in self.facts.data], time, ends.astype(bool), come))
             size *= 2
         self.touched += int(state[k.TOUCHED])
-        return found
+        return result
 
     def _choose(self, groups: Array, times: Times) -> None:
         """Of facts that are made at one time by events that begin at once, the last by its arguments is chosen."""
-        found = np.empty((2, len(groups)), np.int64)
+        ranges = np.empty((2, len(groups)), np.int64)
         pool, decode = self.entries.pool, self.runtime.tables.dictionary.decode
-        count = k.contests(groups, times, self.entries.spans, pool, found)
-        for lo, hi in found[:, :count].T.tolist():
+        count = k.contests(groups, times, self.entries.spans, pool, ranges)
+        for lo, hi in ranges[:, :count].T.tolist():
             facts = pool[k.FACT, lo : hi + 1]
             order = {
                 f: tuple(order_key(decode(c)) for c in self.facts.data[:, f].tolist()) for f in set(facts.tolist())
@@ -173,9 +173,9 @@ class LearnLatest(Learn):
         table, lines = self.inputs[port].table, self.entries
         since = min(horizon.since[id(view.table)] for view in self.inputs)
         mask: Array = table.data[END, : table.n] >= since
-        found = np.empty(len(lines), np.int64)
-        found = found[: k.last_settled(lines.keys.n, lines.spans, lines.pool, since, found)]
-        mask[found[found % len(self.ends) == port] // len(self.ends)] = True
+        entries = np.empty(len(lines), np.int64)
+        entries = entries[: k.last_settled(lines.keys.n, lines.spans, lines.pool, since, entries)]
+        mask[entries[entries % len(self.ends) == port] // len(self.ends)] = True
         return mask
 
     def rebuild(self) -> None:

@@ -52,8 +52,8 @@ class EachRow(Operator):
             fits = np.ones(len(rows), bool)
             for expr, codes in zip(args, facts, strict=True):
                 if isinstance(expr, Var) and expr.name in columns:
-                    own = data[columns[expr.name], rows]
-                    fits &= (own == OPEN) | self.runtime.bridge.among(own, codes)
+                    bound = data[columns[expr.name], rows]
+                    fits &= (bound == OPEN) | self.runtime.bridge.among(bound, codes)
             asked |= fits
         return asked
 
@@ -81,20 +81,20 @@ class EachRow(Operator):
         both = np.ascontiguousarray(np.concatenate([out.data[np.ix_(fields, before)], after], axis=1).T)
         whole = both.view([("", both.dtype)] * both.shape[1]).ravel()
         _, first, alike = unique_first_inverse(whole)
-        given = np.zeros(len(first), bool)
-        given[alike[len(before) :]] = True
-        gone = np.sort(before[~given[alike[: len(before)]]])
+        wanted = np.zeros(len(first), bool)
+        wanted[alike[len(before) :]] = True
+        gone = np.sort(before[~wanted[alike[: len(before)]]])
         if len(gone):
             out.kill(gone)
         store(frame.where(first[alike[len(before) :]] == np.arange(len(before), len(both))), self.out)
 
     def _given(self, frame: Frame) -> list[Array]:
         """What a frame stores, in the order of the fields."""
-        found = {at: frame.vars.get(name, np.full(len(frame), OPEN)) for name, at in self.out.vars.items()}
+        columns = {field: frame.vars.get(name, np.full(len(frame), OPEN)) for name, field in self.out.vars.items()}
         for name, (s, e) in self.out.labels.items():
-            found[s], found[e] = frame.labels.get(name, (np.zeros(len(frame), np.int64),) * 2)
+            columns[s], columns[e] = frame.labels.get(name, (np.zeros(len(frame), np.int64),) * 2)
         blank = np.zeros(len(frame), np.int64)
-        return [found.get(at, blank) for at in range(FIELDS, self.out.table.width)]
+        return [columns.get(field, blank) for field in range(FIELDS, self.out.table.width)]
 
     @abstractmethod
     def mapped(self, frame: Frame) -> Frame:
@@ -130,8 +130,8 @@ class ScanOperator(MapOperator):
 
     @property
     def columns(self) -> Mapping[str, int]:
-        found = zip(self.args, self.fields, strict=True)
-        return {**self.inputs[0].vars, **{expr.name: field for expr, field in found if isinstance(expr, Var)}}
+        pairs = zip(self.args, self.fields, strict=True)
+        return {**self.inputs[0].vars, **{expr.name: field for expr, field in pairs if isinstance(expr, Var)}}
 
     def mapped(self, frame: Frame) -> Frame:
         if self.after is not None:
@@ -154,10 +154,10 @@ class Unfolded(EachRow):
         codes, ok = context.values(self.of, frame, self.rule)
         lists = [context.dictionary.decode(code) if fine else () for code, fine in zip(codes.tolist(), ok, strict=True)]
         items = [(row, item) for row, listed in enumerate(lists) if isinstance(listed, tuple) for item in listed]
-        found = frame.take(np.array([row for row, _ in items], np.int64))
-        for place, name in enumerate(self.binds):
-            found.vars[name] = context.dictionary.encode_all([item[place] for _, item in items])  # type: ignore[index]
-        return found
+        kept = frame.take(np.array([row for row, _ in items], np.int64))
+        for position, name in enumerate(self.binds):
+            kept.vars[name] = context.dictionary.encode_all([item[position] for _, item in items])  # type: ignore[index]
+        return kept
 
 
 class UnionOperator(Operator):

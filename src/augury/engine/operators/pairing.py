@@ -27,11 +27,11 @@ class Pairing(Operator):
         self.room = np.empty((2, 64), np.int64)
 
     def portions(
-        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *at: object
+        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *limits: object
     ) -> Iterator[tuple[int, Array]]:
         """Pairs with the rows of an index that have the key of a row, in portions, each with how far it came among the rows.
 
-        `at` are the last arguments of the kernel that looks for them. What is yielded is written over by the next.
+        `limits` are the last arguments of the kernel that looks for them. What is yielded is written over by the next.
         """
         first, dictionary = 0, self.runtime.tables.dictionary
         if len(rows):
@@ -40,12 +40,12 @@ class Pairing(Operator):
             other = index.table
             first, count, touched = probe.call(
                 rows, first, mine.data, fields, alive, other.data, index.fields, other.alive, index.order, index.buckets,
-                index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *at, self.room,
+                index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *limits, self.room,
             )  # fmt: skip
             self.touched += touched
             self.runtime.tables.guard.paired(count)
-            found = self.room[:, :count]
+            partners = self.room[:, :count]
             if first < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
             if count:
-                yield first, found
+                yield first, partners

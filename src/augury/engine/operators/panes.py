@@ -139,9 +139,9 @@ class Panes(Clocked):
         """The windows that some panes, in order, are part of are to be computed."""
         done: int | None = None
         for pane in panes:
-            found = self.windows_with(pane)
-            self.mark(found if done is None else range(max(found.start, done), found.stop))
-            done = found.stop
+            windows = self.windows_with(pane)
+            self.mark(windows if done is None else range(max(windows.start, done), windows.stop))
+            done = windows.stop
 
     def mark(self, numbers: Iterable[int]) -> None:
         self.changed.update(dict.fromkeys(numbers))
@@ -151,10 +151,10 @@ class Panes(Clocked):
         line = self.panes_line
         if line.fixed:
             return (times - line.origin) // line.hop
-        different, place = unique_inverse(times // _HOUR)
+        different, number = unique_inverse(times // _HOUR)
         numbers = np.empty(len(times), np.int64)
-        found = [(line.last_begun(h * _HOUR), line.last_begun((h + 1) * _HOUR - 1)) for h in different.tolist()]
-        low, high = (np.array([f[i] for f in found], np.int64)[place] for i in (0, 1))
+        spans = [(line.last_begun(h * _HOUR), line.last_begun((h + 1) * _HOUR - 1)) for h in different.tolist()]
+        low, high = (np.array([f[i] for f in spans], np.int64)[number] for i in (0, 1))
         numbers[:] = low
         for i in np.flatnonzero(low != high).tolist():  # the hour in which one begins
             numbers[i] = line.last_begun(int(times[i]))
@@ -167,8 +167,8 @@ class Panes(Clocked):
     def lying_in(self, number: int) -> list[Array]:
         """What lies in a window, pane by pane."""
         first = number * self.per_hop
-        found = [some for p in range(first, first + self.per_window) for some in self.panes.get(p, ())]
-        return [*found, *self.across.get(number, ())]
+        rows = [some for p in range(first, first + self.per_window) for some in self.panes.get(p, ())]
+        return [*rows, *self.across.get(number, ())]
 
     # Windows
 
@@ -207,14 +207,14 @@ class Panes(Clocked):
             self.behind = False
         if not ranges.usable or not len(ranges.keyed.spans):
             return numbers
-        found = ranges.of(np.zeros(len(every), np.int64), *self.bounds(every))
+        totals = ranges.of(np.zeros(len(every), np.int64), *self.bounds(every))
         self.touched += ranges.touched - before
         sure = np.ones(len(every), bool)
-        sure[found.window[~found.sure]] = False
-        found = found.where(sure[found.window] & (found.counts > 0))
-        columns = {v: view.table.data[view.vars[v], found.first] for v in self.collect.by} | found.codes
-        rank = np.zeros(len(found.window), np.int64)
-        self.give(every[sure].tolist(), RowGroups(every[found.window], columns, rank, None, _NONE))
+        sure[totals.window[~totals.sure]] = False
+        totals = totals.where(sure[totals.window] & (totals.counts > 0))
+        columns = {v: view.table.data[view.vars[v], totals.first] for v in self.collect.by} | totals.codes
+        rank = np.zeros(len(totals.window), np.int64)
+        self.give(every[sure].tolist(), RowGroups(every[totals.window], columns, rank, None, _NONE))
         return every[~sure].tolist()  # type: ignore[no-any-return]
 
     def added_up(self, numbers: Sequence[int]) -> RowGroups | None:
@@ -236,8 +236,8 @@ class Panes(Clocked):
             pane = np.repeat(np.array(missing, np.int64), [len(part) for part in parts])
             standing = self.inputs[0].table.alive[rows].astype(bool)
             self.touched += int(standing.sum())
-            found = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
-            self.partials |= found
+            new_partials = self.adding.panes(rows[standing], pane[standing]) if standing.any() else {}
+            self.partials |= new_partials
         panes = [p for p in panes if p in self.partials]
         if not panes:
             return RowGroups(_NONE, dict.fromkeys(self.totals.names, _NONE), _NONE, None, _NONE)
@@ -257,23 +257,23 @@ class Panes(Clocked):
         if self.line.fixed:
             begin = self.line.origin + numbers * self.line.hop
             return begin, begin + self.line.size - 1
-        different, place = unique_inverse(numbers)
+        different, number = unique_inverse(numbers)
         both = [(self.line.begin(n), self.line.end(n)) for n in different.tolist()]
-        begin, end = (np.array([b[i] for b in both], np.int64)[place] for i in (0, 1))
+        begin, end = (np.array([b[i] for b in both], np.int64)[number] for i in (0, 1))
         return begin, end
 
     def give(self, numbers: Sequence[int], groups: RowGroups) -> None:
         """Rows for groups, window by window; rows that are as before stay."""
         table, window = self.out.table, groups.window
-        given = np.empty((table.width, len(groups)), np.int64)
+        columns = np.empty((table.width, len(groups)), np.int64)
         begin, end = self.bounds(window) if len(groups) else (window, window)
-        given[START], given[END], given[LEFT], given[RIGHT], given[RANK] = begin, end, -1, -1, groups.rank
-        for name, at in self.out.vars.items():
-            given[at] = groups.columns[name]
+        columns[START], columns[END], columns[LEFT], columns[RIGHT], columns[RANK] = begin, end, -1, -1, groups.rank
+        for name, field in self.out.vars.items():
+            columns[field] = groups.columns[name]
         for s, e in self.out.labels.values():
-            given[s], given[e] = begin, end
+            columns[s], columns[e] = begin, end
         before = [n for n in numbers if n in self.computed]
-        new = np.arange(len(groups)) if not before else self.new_ones(before, groups, given)
+        new = np.arange(len(groups)) if not before else self.new_ones(before, groups, columns)
         if not len(new):
             return
         first = table.n
@@ -283,7 +283,7 @@ class Panes(Clocked):
             self.contents.add(
                 first, counts, groups.members if every else groups.members[expand_ranges(groups.offsets[new], counts)]
             )
-        table.append(np.ascontiguousarray(given[:, new]))
+        table.append(np.ascontiguousarray(columns[:, new]))
         self.note(window[new], np.arange(first, table.n))
 
     def note(self, window: Array, rows: RowIds) -> None:
@@ -292,19 +292,19 @@ class Panes(Clocked):
             first = np.flatnonzero(np.r_[True, window[1:] != window[:-1]])
             cuts = [*first.tolist(), len(rows)]
             for i, number in enumerate(window[first].tolist()):
-                known, some = self.computed.get(number), rows[cuts[i] : cuts[i + 1]]
-                self.computed[number] = some if known is None else np.concatenate([known, some])
+                noted, some = self.computed.get(number), rows[cuts[i] : cuts[i + 1]]
+                self.computed[number] = some if noted is None else np.concatenate([noted, some])
 
-    def new_ones(self, before: list[int], groups: RowGroups, given: Array) -> Array:
+    def new_ones(self, before: list[int], groups: RowGroups, columns: Array) -> Array:
         """The groups that are new; rows of before that are no longer given are taken back."""
         table, fresh = self.out.table, np.ones(len(groups), bool)
         fields = [*range(FIELDS, table.width)]
-        at: dict[int, list[int]] = {}
+        by_number: dict[int, list[int]] = {}
         for i, number in enumerate(groups.window.tolist()):
-            at.setdefault(number, []).append(i)
+            by_number.setdefault(number, []).append(i)
         gone = list[int]()
         for number in before:
-            same = {given[fields, i].tobytes(): i for i in at.get(number, ())}
+            same = {columns[fields, i].tobytes(): i for i in by_number.get(number, ())}
             kept = list[int]()
             for row in self.computed.pop(number).tolist():
                 like = same.get(table.data[fields, row].tobytes())
@@ -347,10 +347,10 @@ class Panes(Clocked):
         return []
 
     def parts(self, row: int) -> tuple[Part, ...]:
-        found: dict[Part, None] = {}
+        result: dict[Part, None] = {}
         for member in self.members_of(row).tolist():
-            found.update(dict.fromkeys(self.runtime.parts(self.inputs[0].table, member)))
-        return tuple(found)
+            result.update(dict.fromkeys(self.runtime.parts(self.inputs[0].table, member)))
+        return tuple(result)
 
     def sources(self, rows: RowIds) -> Ways:
         collected, counts = self.flat(rows)
@@ -376,9 +376,9 @@ class Panes(Clocked):
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         kept, mine = np.flatnonzero(keep[id(self.out.table)]), keep[id(self.inputs[0].table)]
-        known = self.contents.knows(kept)
-        mine[self.contents.of(kept[known])[0]] = True
-        for begin in unique(self.out.table.data[START, kept[~known]]).tolist():
+        noted = self.contents.knows(kept)
+        mine[self.contents.of(kept[noted])[0]] = True
+        for begin in unique(self.out.table.data[START, kept[~noted]]).tolist():
             for some in self.lying_in(self.line.last_begun(begin)):
                 mine[some] = True
 
@@ -398,11 +398,11 @@ class Panes(Clocked):
             self.enter(rows, new=True)
         for number in [n for n in self.changed if now is not None and self.line.end(n) <= now]:
             del self.changed[number]  # computed already, whether it gave anything or not
-        given = out.standing()
-        given = given[np.argsort(out.data[START, given], kind="stable")]
-        begins, place = unique_inverse(out.data[START, given])
+        standing = out.standing()
+        standing = standing[np.argsort(out.data[START, standing], kind="stable")]
+        begins, number_of = unique_inverse(out.data[START, standing])
         numbers = np.array([self.line.last_begun(int(begin)) for begin in begins], np.int64)
-        self.note(numbers[place], given)
+        self.note(numbers[number_of], standing)
 
     def state(self, number: Mapping[int, int]) -> Any:
         return self.contents.state(self.out.table.n)

@@ -87,21 +87,21 @@ class PartialTotals:
         if by:
             order, begins = in_groups([*map(dictionary.canonical, by)])
             pane, group = pane[order], np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(order)]))
-        at, begin, end = _spans(pane, group, first, last)
-        self.touched += len(pane) + len(at)
+        window, begin, end = _spans(pane, group, first, last)
+        self.touched += len(pane) + len(window)
         ranges = _Ranges(begin, end)
         counts = ranges.sum(np.concatenate([p.counts for p in partials])[order])
         sums = [ranges.sum(column[order]) for column in np.concatenate([p.sums for p in partials], axis=1)]
         keys = [ranges.greatest(column[order]) for column in np.concatenate([p.keys for p in partials], axis=1)]
         columns = {v: column[order[begin]] for v, column in zip(self.collect.by, by, strict=True)}
-        state = np.array(sums, np.int64).reshape(-1, len(at))
+        state = np.array(sums, np.int64).reshape(-1, len(window))
         picks = self._picks(counts, state, keys)
         for total in self.collect.totals:
             codes, sure = self.states.read(total.aggregate, counts, state, picks)
             if not sure.all():
                 return None
             columns[total.name] = codes
-        return numbers[at], columns, ranges.greatest(np.concatenate([p.rank for p in partials])[order])
+        return numbers[window], columns, ranges.greatest(np.concatenate([p.rank for p in partials])[order])
 
     def _picks(self, counts: Array, sums: Array, keys: list[Array]) -> Picks:
         """The values that keys stand for; where integers and floats are mixed, they are not sure."""
@@ -124,13 +124,13 @@ def _spans(pane: Array, group: Array, first: Array, last: Array) -> tuple[Array,
     # A pane is the first of its group in the windows that the pane before does not lie in.
     opened[1:] = np.where(group[1:] == group[:-1], np.maximum(opened[1:], closed[:-1]), opened[1:])
     counts = np.maximum(closed - opened, 0)
-    begin, at = np.repeat(np.arange(len(pane)), counts), expand_ranges(opened, counts)
+    begin, window = np.repeat(np.arange(len(pane)), counts), expand_ranges(opened, counts)
     low = int(pane.min())
     width = int(pane.max()) - low + 2
-    key, until = group * width + (pane - low), np.minimum(last[at] - low, width - 1)
+    key, until = group * width + (pane - low), np.minimum(last[window] - low, width - 1)
     end = np.searchsorted(key, group[begin] * width + until)
-    order = ascending(at) if len(at) else at
-    return at[order], begin[order], end[order]
+    order = ascending(window) if len(window) else window
+    return window[order], begin[order], end[order]
 
 
 class _Ranges:
@@ -146,12 +146,12 @@ class _Ranges:
         return differences
 
     def greatest(self, column: Array) -> Array:
-        found = np.empty(len(self.begin), column.dtype)
+        result = np.empty(len(self.begin), column.dtype)
         for level in range(int(self.level.max(initial=0)) + 1):
             mine = np.flatnonzero(self.level == level)
-            found[mine] = np.maximum(column[self.begin[mine]], column[self.end[mine] - (1 << level)])
+            result[mine] = np.maximum(column[self.begin[mine]], column[self.end[mine] - (1 << level)])
             column = np.maximum(column[: -(1 << level)], column[1 << level :])
-        return found
+        return result
 
 
 def _side_by_side(shares: Sequence[Share]) -> list[Partial]:

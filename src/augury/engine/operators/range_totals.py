@@ -146,22 +146,22 @@ class RangeTotals:
         sure = ~within.cut
         if most and self.running.longest > 0:
             sure[:] = False  # which one starts first is not known
-        found: dict[str, Array] = {}
+        codes: dict[str, Array] = {}
         picks = _WindowPicks(self, within)
         for name, part in self.parts:
             if part in self.adding:
-                found[name], fine = self.states.read(part, within.counts, within.sums, picks)
+                codes[name], fine = self.states.read(part, within.counts, within.sums, picks)
             elif part.distinct:
-                found[name], fine = self._distinct(part, within)
+                codes[name], fine = self._distinct(part, within)
             else:
-                found[name], fine = self._percentile(part, within)
+                codes[name], fine = self._percentile(part, within)
             sure &= fine
         nothing = within.counts == 0
         for name, part in self.parts if nothing.any() else ():
-            found[name][nothing] = self.circuit.context.encode(of_nothing(part.function))
+            codes[name][nothing] = self.circuit.context.encode(of_nothing(part.function))
         sure = (sure | nothing) & ((group >= 0) | (not self.by))  # a group of null is in no index
         first = self.edge(within.edges[0], within.shared[0], last=False) if self.by else within.edges[0]
-        return WindowGroups(window, within.counts, sure, found, within.edges, first)
+        return WindowGroups(window, within.counts, sure, codes, within.edges, first)
 
     def _groups(self, key: Integers, lows: Times, highs: Times) -> tuple[Integers, Integers]:
         """The groups that windows may have: the window of each, and its number, -1 of a group of null."""
@@ -192,17 +192,17 @@ class RangeTotals:
         sure = within.whole & (within.sums[states.flags[expr]] < HARD) & (len(units) <= 1) & (within.counts < MANY)
         codes, some = np.full(len(there), NULL, np.int64), np.flatnonzero(sure & (there > 0))
         if len(some):
-            place, reach = Percentile.of(there[some], percent), within.reach[:, some]
+            percentile, reach = Percentile.of(there[some], percent), within.reach[:, some]
             nulls, ranks = (within.counts - there)[some], self.running.ranks
-            keys = ranks.at(column, reach, nulls + place.low)
-            more = np.flatnonzero(place.high != place.low)
+            keys = ranks.at(column, reach, nulls + percentile.low)
+            more = np.flatnonzero(percentile.high != percentile.low)
             next_keys = keys.copy()
-            next_keys[more] = ranks.at(column, reach[:, more], (nulls + place.high)[more])
+            next_keys[more] = ranks.at(column, reach[:, more], (nulls + percentile.high)[more])
             (unit,) = units
             low, high = (numbers_of_keys(k).astype(np.int64 if unit else np.float64) for k in (keys, next_keys))
-            found, fits = place.between(low, high, bool(unit))
+            results, fits = percentile.between(low, high, bool(unit))
             context = self.circuit.context
-            codes[some] = context.encode_times(found, unit) if unit else context.dictionary.encode_column(found)
+            codes[some] = context.encode_times(results, unit) if unit else context.dictionary.encode_column(results)
             sure[some] &= fits
         return codes, sure
 
@@ -223,14 +223,14 @@ class RangeTotals:
         if not len(tied):
             return rows
         rows = rows.copy()
-        different, place = unique_inverse(rows[tied])
+        different, group = unique_inverse(rows[tied])
         members, counts = self.running.tied(different)
         owner = np.repeat(np.arange(len(different)), counts)
         frame = self._frame(members)
         order = in_order_of_events(self.circuit, self.view.table, members, frame, owner, self.totals.seen)
         members = members if order is None else members[order]
         ends = np.cumsum(counts)
-        rows[tied] = members[ends - 1 if last else ends - counts][place]
+        rows[tied] = members[ends - 1 if last else ends - counts][group]
         return rows
 
 

@@ -60,37 +60,37 @@ class RangedCollect(CollectOperator):
             super().compute(rows, before)
             return
         touched, view = self.ranges.touched, self.inputs[0]
-        found = self.ranges.of(*self.windows(rows, view))
+        totals = self.ranges.of(*self.windows(rows, view))
         self.touched += self.ranges.touched - touched
-        if not found.sure.all():
+        if not totals.sure.all():
             unsure = np.zeros(len(rows), bool)
-            unsure[found.window[~found.sure]] = True
+            unsure[totals.window[~totals.sure]] = True
             super().compute(rows[unsure], before)
-            found = found.where(~unsure[found.window])
+            totals = totals.where(~unsure[totals.window])
             old = rows[~unsure]
         else:
             old = rows
         least = self.collect.last if self.collect.exactly and self.collect.last else 0 if self.collect.none else 1
-        found = found.where(found.counts >= least)
-        given = self.with_nothing(rows[found.window])
+        totals = totals.where(totals.counts >= least)
+        columns = self.with_nothing(rows[totals.window])
         for name, field in self.out.vars.items():
-            if name in found.codes:
-                given[field] = found.codes[name]
+            if name in totals.codes:
+                columns[field] = totals.codes[name]
             elif name in self.collect.by:
-                given[field] = self.inputs[1].table.data[self.inputs[1].vars[name], found.first]
+                columns[field] = self.inputs[1].table.data[self.inputs[1].vars[name], totals.first]
         if self.collect.last is not None:  # the interval covers what is collected
-            data, there = self.inputs[1].table.data, found.counts > 0
-            first, last = found.edges[:, there]
-            given[START, there] = np.minimum(given[START, there], data[START, first])
-            given[END, there] = np.maximum(given[END, there], data[END, last])
-        self.replace(old[old < before], given, np.zeros(given.shape[1], np.int64), NONE, listed=False)
+            data, there = self.inputs[1].table.data, totals.counts > 0
+            first, last = totals.edges[:, there]
+            columns[START, there] = np.minimum(columns[START, there], data[START, first])
+            columns[END, there] = np.maximum(columns[END, there], data[END, last])
+        self.replace(old[old < before], columns, np.zeros(columns.shape[1], np.int64), NONE, listed=False)
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
         """What rows of the output have collected, one after the other, and how much each has."""
-        known = self.contents.knows(rows)
-        if known.all():
+        noted = self.contents.knows(rows)
+        if noted.all():
             return self.contents.of(rows)
-        sources, place = unique_inverse(self.out.table.data[LEFT, rows])
+        sources, group_of = unique_inverse(self.out.table.data[LEFT, rows])
         if self.collect.last is None:
             owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
         else:
@@ -98,8 +98,8 @@ class RangedCollect(CollectOperator):
             owner, members = frame.left, frame.right
         cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
         listed = [
-            self.contents.one(row) if listed else self.of_group(row, members[cuts[at] : cuts[at + 1]])
-            for row, listed, at in zip(rows.tolist(), known.tolist(), place.tolist(), strict=True)
+            self.contents.one(row) if listed else self.of_group(row, members[cuts[group] : cuts[group + 1]])
+            for row, listed, group in zip(rows.tolist(), noted.tolist(), group_of.tolist(), strict=True)
         ]
         return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)
 

@@ -92,21 +92,21 @@ class Ranking(Operator):
         owner = np.repeat(np.arange(len(keys)), [len(rows) for rows in parts])
         owner, rows, places = self.placed(owner, np.concatenate(parts))
         cuts = np.searchsorted(owner, np.arange(len(keys) + 1)).tolist()
-        found = [*zip(rows.tolist(), places.tolist(), strict=True)]
+        ranked = [*zip(rows.tolist(), places.tolist(), strict=True)]
         field = self.out.vars.get(self.top.place or "")
         gone, new, first = list[int](), list[tuple[int, int]](), self.out.table.n
         for key, lo, hi in zip(keys, cuts[:-1], cuts[1:], strict=True):
-            before, given = self.given.pop(key, {}), dict[int, int]()
-            for row, place in found[lo:hi]:
+            before, shown = self.given.pop(key, {}), dict[int, int]()
+            for row, position in ranked[lo:hi]:
                 out_row = before.get(row)
-                if out_row is not None and (field is None or self.place_at(out_row, field) == place):
-                    given[row] = before.pop(row)
+                if out_row is not None and (field is None or self.place_at(out_row, field) == position):
+                    shown[row] = before.pop(row)
                 else:
-                    given[row] = first + len(new)
-                    new.append((row, place))
+                    shown[row] = first + len(new)
+                    new.append((row, position))
             gone.extend(before.values())
-            if given:
-                self.given[key] = given
+            if shown:
+                self.given[key] = shown
         if gone:
             self.out.table.kill(np.array(sorted(gone), np.int64))
         if new:
@@ -210,9 +210,9 @@ class Ranking(Operator):
         rows = table.standing()
         for key, some in self.by_table(rows) if len(rows) else ():
             self.tables[key] = [some]
-        given = out.standing()
-        held = dict(zip(out.data[LEFT, given].tolist(), given.tolist(), strict=True))
-        for key, some in self.by_table(out.data[LEFT, given]) if len(given) else ():
+        standing = out.standing()
+        held = dict(zip(out.data[LEFT, standing].tolist(), standing.tolist(), strict=True))
+        for key, some in self.by_table(out.data[LEFT, standing]) if len(standing) else ():
             self.given[key] = {row: held[row] for row in some.tolist()}
 
     def wants(self, port: int, horizon: Horizon) -> Array:

@@ -62,10 +62,10 @@ class Recent(ChoosingJoin):
 
     def later_than(self, rows: RowIds, side: int, limit: int) -> Array:
         """The parts of the other side that were decided before, and for which a new row is an earlier candidate."""
-        found, rows = [NONE], self.within_reach(rows, side, limit, self.after)
+        portions, rows = [NONE], self.within_reach(rows, side, limit, self.after)
         for _, pairs in self.pairs(rows, side, limit, relation=self.after):
-            found.append(pairs[1 - side][self.later(pairs[0], pairs[1]) == 1 - side])
-        return unique(np.concatenate(found))
+            portions.append(pairs[1 - side][self.later(pairs[0], pairs[1]) == 1 - side])
+        return unique(np.concatenate(portions))
 
     def later(self, lefts: Array, rights: Array) -> Array:
         """Which side of each pair is the later one in the order of events; -1 where a part would pair with itself."""
@@ -76,8 +76,8 @@ class Recent(ChoosingJoin):
             difference = np.where(tie, right.data[START, rights] - left.data[START, lefts], difference)
         side = np.where(difference > 0, 1, 0)
         for i in np.flatnonzero(difference == 0).tolist():
-            one, other = self.occurrence(0, int(lefts[i])), self.occurrence(1, int(rights[i]))
-            side[i] = -1 if one.parts and one.parts == other.parts else int(one.before(other))
+            earlier, other = self.occurrence(0, int(lefts[i])), self.occurrence(1, int(rights[i]))
+            side[i] = -1 if earlier.parts and earlier.parts == other.parts else int(earlier.before(other))
         return side
 
     def decide(self, rows: RowIds, side: int, before: int) -> None:
@@ -105,7 +105,7 @@ class Recent(ChoosingJoin):
                     del old[pair]
                 frame = frame.where(np.array([pair not in kept for pair in pairs]))
             store(frame, self.out)
-        fallen = [r for found in old.values() for r in found]
+        fallen = [r for rows_of in old.values() for r in rows_of]
         if fallen:
             out.kill(np.array(fallen, np.int64))
 
@@ -129,14 +129,14 @@ class Recent(ChoosingJoin):
         keep = self.later(lefts, rights) == side
         self.runtime.context.name_events = self.name_events
         frame = self.runtime.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
-        at = np.searchsorted(rows, frame.left if side == 0 else frame.right)
+        index = np.searchsorted(rows, frame.left if side == 0 else frame.right)
         end = other.data[END, frame.right if side == 0 else frame.left]
         best = np.full(len(rows), -(2**62))
-        np.maximum.at(best, at, end)
+        np.maximum.at(best, index, end)
         # What has the same end as the last one seen may have company farther back.
         undecided = best <= bound if most > 0 else np.zeros(len(rows), bool)
         undecided &= bound > -(2**62)
-        take = (end == best[at]) & ~undecided[at]
+        take = (end == best[index]) & ~undecided[index]
         return self.untied(frame.where(take), side), rows[undecided]
 
     def untied(self, frame: Frame, side: int) -> Frame:

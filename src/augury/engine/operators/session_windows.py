@@ -93,9 +93,9 @@ class SessionWindows(Clocked):
     def _disturb(self, *changed: Occurrences) -> tuple[Array, Times, Times]:
         """Takes back the windows of sessions that occurrences concern; over which times sessions change, by group."""
         groups, fields = _joined(changed)
-        given = self.lines.grouped(groups, fields[:2])
-        groups = np.repeat(given.groups, np.diff(given.begins))
-        los, his = given.rows.copy()
+        grouped = self.lines.grouped(groups, fields[:2])
+        groups = np.repeat(grouped.groups, np.diff(grouped.begins))
+        los, his = grouped.rows.copy()
         windows, counts = np.empty(self.out.table.live, np.int64), np.zeros(3, np.int64)
         k.disturbed_sessions(groups, los, his, self.gap, self.lines.spans, self.lines.pool, windows, counts)
         if counts[1]:
@@ -108,17 +108,17 @@ class SessionWindows(Clocked):
         counts = np.zeros(2, np.int64)
         k.divide_sessions(groups, los, his, self.gap, lines.spans, lines.pool, counts)
         self.touched += int(counts[1])
-        found = np.empty((4, counts[0]), np.int64)
-        return found[:, : k.sessions_over(groups, los, his, lines.spans, lines.pool, found)]
+        result = np.empty((4, counts[0]), np.int64)
+        return result[:, : k.sessions_over(groups, los, his, lines.spans, lines.pool, result)]
 
     def _give(self, sessions: Array) -> None:
         """Gives the windows that the clock has reached; the others wait."""
         self.ahead.add(self._waiting(sessions))
-        given = self.ahead.take(-FAR if self.runtime.now is None else self.runtime.now)
-        positions, first = unique_first(self._positions(given))
-        positions, given = positions[positions >= 0], given[:, first[positions >= 0]]
+        waiting = self.ahead.take(-FAR if self.runtime.now is None else self.runtime.now)
+        positions, first = unique_first(self._positions(waiting))
+        positions, waiting = positions[positions >= 0], waiting[:, first[positions >= 0]]
         if len(positions):
-            table, (ends, groups, begins) = self.out.table, given
+            table, (ends, groups, begins) = self.out.table, waiting
             fields = np.zeros((table.width, len(ends)), np.int64)
             fields[START], fields[END], fields[LEFT], fields[RIGHT] = begins, ends, -1, -1
             for name, codes in zip(self.key, self.lines.keys.data, strict=True):
@@ -180,10 +180,10 @@ class SessionWindows(Clocked):
 
     def _entered(self, lines: Segments, occurrences: Occurrences) -> Array:
         """Puts occurrences into empty segments; their sessions."""
-        given = lines.grouped(*occurrences)
-        lines.enter(given)
-        far = np.full(len(given.groups), FAR)
-        return self._sessions(lines, given.groups, -far, far)
+        grouped = lines.grouped(*occurrences)
+        lines.enter(grouped)
+        far = np.full(len(grouped.groups), FAR)
+        return self._sessions(lines, grouped.groups, -far, far)
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
@@ -198,8 +198,8 @@ class SessionWindows(Clocked):
         super().rebuild()
         self._clear()
         starts, ends, rows = self.stubs.T
-        given = self._occurrences(self.inputs[0].table.standing()), self._occurrences(rows, (starts, ends))
-        waiting = self._waiting(self._entered(self.lines, _joined(given)))
+        occurrences = self._occurrences(self.inputs[0].table.standing()), self._occurrences(rows, (starts, ends))
+        waiting = self._waiting(self._entered(self.lines, _joined(occurrences)))
         table, windows = self.out.table, self.out.table.standing()
         groups = self.lines.number([table.data[self.out.vars[name], windows] for name in self.key], len(windows))
         positions = self._positions(np.stack([table.data[END, windows], groups, table.data[START, windows]]))

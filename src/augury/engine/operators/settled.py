@@ -39,15 +39,15 @@ class Settled(EachRow, Clocked):
 
     def step(self) -> None:
         self.drop_children(0)
-        table, now, known = self.inputs[0].table, self.runtime.now, list[int]()
+        table, now, ready = self.inputs[0].table, self.runtime.now, list[int]()
         for row in self.gains(0).tolist():
             heapq.heappush(self.ahead, (int(table.data[END, row]), row))
         while self.ahead and now is not None and self.ahead[0][0] <= now:
             row = heapq.heappop(self.ahead)[1]
             if table.alive[row]:
-                known.append(row)
-        if known:
-            store(frame_of(self.inputs[0], np.array(sorted(known), np.int64)), self.out)
+                ready.append(row)
+        if ready:
+            store(frame_of(self.inputs[0], np.array(sorted(ready), np.int64)), self.out)
 
     def mapped(self, frame: Frame) -> Frame:
         return frame

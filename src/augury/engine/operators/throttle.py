@@ -154,8 +154,8 @@ class Throttle(Chooser):
         fits = self.tails.fitting(rows, numbers)
         if not fits.any() or (not self.owned and (not fits.all() or self.tails.spread(rows, numbers))):
             return rows
-        given = self.tails.take(rows[fits], numbers[fits])
-        store(frame_of(self.inputs[0], given), self.out)
+        shown = self.tails.take(rows[fits], numbers[fits])
+        store(frame_of(self.inputs[0], shown), self.out)
         return rows[~fits]
 
     def step_singly(self, gone: list[_Entry], come: list[_Entry]) -> None:
@@ -189,8 +189,8 @@ class Throttle(Chooser):
             return zip(*columns, strict=True) if fields else [()] * len(rows)
 
         times = zip(data[START, rows].tolist(), data[END, rows].tolist(), strict=True)
-        found = zip(rows.tolist(), times, codes(self.args), codes(self.per), strict=True)
-        return [(row, (*interval, *args), key) for row, interval, args, key in found]
+        zipped = zip(rows.tolist(), times, codes(self.args), codes(self.per), strict=True)
+        return [(row, (*interval, *args), key) for row, interval, args, key in zipped]
 
     def held(self, rows: RowIds) -> list[_Entry]:
         """The same, once all events are held that a change of them may concern."""
@@ -207,12 +207,12 @@ class Throttle(Chooser):
                 self.groups.setdefault(key, _KeyedEvents())
         return entries
 
-    def hold(self, rows: RowIds, given: Mask) -> None:
+    def hold(self, rows: RowIds, shown_mask: Mask) -> None:
         """Holds the events of some rows from now on, as they were decided."""
         events = {self.enter(*entry): None for entry in self.entries(rows)}
         for group in self.regroup(events):
             group.settle()
-        shown = set(rows[given].tolist())
+        shown = set(rows[shown_mask].tolist())
         for event in sorted(events):
             if event.group is not None and not shown.isdisjoint(event.rows):
                 event.given = event.shown = True
@@ -276,42 +276,42 @@ class Throttle(Chooser):
 
     def redecide(self, group: _KeyedEvents, first: _ThrottledEvent, flipped: list[_ThrottledEvent]) -> _ThrottledEvent:
         """Decides from an event on, until all is as it was: the last event that it has looked at."""
-        events, given = group.events, group.given
-        low = high = bisect_left(given, first)  # those given from `low` to `high` are decided anew
-        place, chosen, same = bisect_left(events, first), list[_ThrottledEvent](), self.count - 1
+        events, shown = group.events, group.given
+        low = high = bisect_left(shown, first)  # those given from `low` to `high` are decided anew
+        position, chosen, same = bisect_left(events, first), list[_ThrottledEvent](), self.count - 1
         event = first
         while same < self.count:
-            place = self.next_place(group, place, low, chosen)
-            if place == len(events):
-                event, high = max([first, *events[-1:]]), len(given)
+            position = self.next_place(group, position, low, chosen)
+            if position == len(events):
+                event, high = max([first, *events[-1:]]), len(shown)
                 break
-            event, place = events[place], place + 1
-            while high < len(given) and given[high] < event:
+            event, position = events[position], position + 1
+            while high < len(shown) and shown[high] < event:
                 high, same = high + 1, 0
-            if high < len(given) and given[high] is event:
+            if high < len(shown) and shown[high] is event:
                 high, same = high + 1, same + 1
             else:
                 same = 0
             chosen.append(event)
             self.touched += 1
-        for other in given[low:high]:
+        for other in shown[low:high]:
             if other.group is group:
                 other.given = False
         for other in chosen:
             other.given = True
-        flipped += [*given[low:high], *chosen]
-        given[low:high] = chosen
+        flipped += [*shown[low:high], *chosen]
+        shown[low:high] = chosen
         return event
 
-    def next_place(self, group: _KeyedEvents, place: int, low: int, chosen: list[_ThrottledEvent]) -> int:
+    def next_place(self, group: _KeyedEvents, position: int, low: int, chosen: list[_ThrottledEvent]) -> int:
         """The place of the next event that is given, after the first `low` of those before and the ones chosen."""
         if low + len(chosen) < self.count:
-            return place
+            return position
         if self.every is None:
             return len(group.events)
         back = self.count - len(chosen)
         last = group.given[low - back] if back > 0 else chosen[-self.count]
-        return group.ending(last.end + self.every, place)
+        return group.ending(last.end + self.every, position)
 
     # What it keeps
 
@@ -321,15 +321,15 @@ class Throttle(Chooser):
         out, rows = self.out.table, self.inputs[0].table.standing()
         if not len(rows):
             return
-        given = np.zeros(self.inputs[0].table.n, bool)
-        given[out.data[LEFT, out.standing()]] = True
+        shown = np.zeros(self.inputs[0].table.n, bool)
+        shown[out.data[LEFT, out.standing()]] = True
         numbers = self.tails.numbers(rows)
         if self.owned or not self.tails.spread(rows, numbers):
-            self.tails.take(rows, numbers, given[rows])
+            self.tails.take(rows, numbers, shown[rows])
             return
         for number in range(self.tails.keys.n):
             self.tails.hand_over(number)
-        self.hold(rows, given[rows])
+        self.hold(rows, shown[rows])
         self.tails.latest = int(self.inputs[0].table.data[END, rows].max())
 
     def wants(self, port: int, horizon: Horizon) -> Mask:

@@ -40,7 +40,7 @@ class ThrottleTails:
 
     def numbers(self, rows: RowIds) -> Integers:
         """The numbers of the groups that rows belong to."""
-        found = self.keys.admit([self.table.data[field, rows] for field in self.per], len(rows))
+        result = self.keys.admit([self.table.data[field, rows] for field in self.per], len(rows))
         if self.keys.n > self.groups.shape[1]:
             self.groups = grown(self.groups, 2 * self.keys.n, self.known)
         if self.keys.n > self.known:
@@ -48,7 +48,7 @@ class ThrottleTails:
             new[:] = 0
             new[k.LATEST], new[k.TAIL] = -FAR, -1
             self.known = self.keys.n
-        return found
+        return result
 
     def fitting(self, rows: RowIds, numbers: Integers) -> Mask:
         """Which rows come after all of their group, whose groups have not been handed over."""
@@ -56,8 +56,8 @@ class ThrottleTails:
         first = np.full(self.keys.n, FAR, np.int64)
         np.minimum.at(first, numbers, ends)
         usable = (self.groups[k.HANDED, : self.keys.n] == 0) & (first > self.groups[k.LATEST, : self.keys.n])
-        found: Mask = usable[numbers]
-        return found
+        mask: Mask = usable[numbers]
+        return mask
 
     def in_order(self, rows: RowIds, numbers: Integers) -> tuple[RowIds, Mask]:
         """The places of rows by group and in the order of events, and which are the same event as the one before."""
@@ -86,16 +86,16 @@ class ThrottleTails:
         ranks, groups = ordering.ranks()[ordering.rows], numbers[ordering.rows]
         return bool(((ranks[1:] == ranks[:-1]) & (groups[1:] != groups[:-1])).any())
 
-    def take(self, rows: RowIds, numbers: Integers, given: Mask | None = None) -> RowIds:
-        """Takes in rows of groups that they fit; those that are given. With `given` that has been decided before."""
+    def take(self, rows: RowIds, numbers: Integers, shown: Mask | None = None) -> RowIds:
+        """Takes in rows of groups that they fit; those that are given. With `shown` that has been decided before."""
         if self.links.shape[1] < self.table.n:
             self.links = grown(self.links, len(self.table.alive), self.links.shape[1])
-        if given is not None:
-            self.links[k.GIVEN, rows] = given
+        if shown is not None:
+            self.links[k.GIVEN, rows] = shown
         places, same = self.in_order(rows, numbers)
         ends, ordered = self.table.data[END], rows[places]
         k.throttle(
-            ordered, numbers[places], same, ends, self.most, self.every, given is not None, self.groups, self.links
+            ordered, numbers[places], same, ends, self.most, self.every, shown is not None, self.groups, self.links
         )
         self.latest = max(self.latest, int(ends[rows].max()))
         return np.sort(ordered[self.links[k.GIVEN, ordered] != 0])
@@ -110,8 +110,8 @@ class ThrottleTails:
             rows.append(row)
             row = int(self.links[k.BEFORE, row])
         self.groups[k.HANDED, number] = 1
-        found = np.array(rows[::-1], np.int64)
-        return found, self.links[k.GIVEN, found] != 0
+        handed = np.array(rows[::-1], np.int64)
+        return handed, self.links[k.GIVEN, handed] != 0
 
     @property
     def bytes(self) -> int:

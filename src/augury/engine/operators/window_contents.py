@@ -41,10 +41,10 @@ class WindowContents:
 
     def knows(self, rows: RowIds) -> Array:
         """Which rows have their members listed."""
-        found = np.zeros(len(rows), bool)
+        mask = np.zeros(len(rows), bool)
         inside = rows < self.rows
-        found[inside] = self.starts[rows[inside]] >= 0
-        return found
+        mask[inside] = self.starts[rows[inside]] >= 0
+        return mask
 
     def of(self, rows: RowIds) -> tuple[Array, Array]:
         """The members of some rows, one row after the other, and how many each has."""
@@ -66,11 +66,11 @@ class WindowContents:
             self.size = int(self.starts[listed[-1]] + self.counts[listed[-1]]) if len(listed) else 0
             self.rows = n
 
-    def moved(self, own: Array, places: Array) -> None:
+    def moved(self, new_rows: Array, places: Array) -> None:
         """Renumbers rows and members after a compaction; -1 drops a row."""
-        rows = np.flatnonzero((own[: self.rows] >= 0) & (self.starts[: self.rows] >= 0))
+        rows = np.flatnonzero((new_rows[: self.rows] >= 0) & (self.starts[: self.rows] >= 0))
         members, counts = self.of(rows)
-        self.fill(own[rows], counts, places[members])
+        self.fill(new_rows[rows], counts, places[members])
 
     def fill(self, rows: RowIds, counts: Integers, members: Array) -> None:
         """Replaces everything by some rows, in order, and their members."""

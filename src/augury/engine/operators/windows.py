@@ -44,27 +44,29 @@ class Windowed(Pairing):
         span = np.array([START, START, high, high] if low < 0 else [low, low, high, high], np.int64)
         reach = np.array([-FAR, -FAR, slack, slack] if low < 0 else [0, 0, slack, slack], np.int64)
         alive = mine.table.alive if alive is None else alive
-        at = span, reach, -1, limit, bounds, most
-        for _, pairs in self.portions(probe, rows, mine.table, fields, alive, index, *at):
+        limits = span, reach, -1, limit, bounds, most
+        for _, pairs in self.portions(probe, rows, mine.table, fields, alive, index, *limits):
             yield pairs.copy()
 
-    def paired(self, rows: RowIds, found: Array, names: Container[str]) -> tuple[Frame, Array]:
+    def paired(self, rows: RowIds, partners: Array, names: Container[str]) -> tuple[Frame, Array]:
         """Pairs of a row and what was found in its window, at the times of this; and which agree on what both may bind.
 
         Just the variables and labels with these names are there.
         """
         (mine, its), mask = self.inputs, np.ones(len(rows), bool)
-        one, other = mine.table.data, its.table.data
-        both = {v: other[f, found] for v, f in its.vars.items() if v in names}
+        data, other = mine.table.data, its.table.data
+        both = {v: other[f, partners] for v, f in its.vars.items() if v in names}
         for name, f in mine.vars.items():
             if name in names:
-                x = one[f, rows]
+                x = data[f, rows]
                 if name in self.open and name in both:
                     agreed, x = self.runtime.tables.dictionary.agree(x, both[name])
                     mask &= agreed
                 both[name] = x
-        named = {n: (one[s, rows], one[e, rows]) for n, (s, e) in mine.labels.items() if n in names}
-        return Frame(other[START, found], other[END, found], rows, found, other[RANK, found], both, named), mask
+        named = {n: (data[s, rows], data[e, rows]) for n, (s, e) in mine.labels.items() if n in names}
+        return Frame(
+            other[START, partners], other[END, partners], rows, partners, other[RANK, partners], both, named
+        ), mask
 
     def parents(self) -> list[tuple[int, Table]]:
         return [(LEFT, self.inputs[0].table)]
@@ -81,11 +83,11 @@ class Windowed(Pairing):
 
 def still_open(operator: Windowed, since: Mapping[int, int]) -> Array:
     """The rows in whose window something may still appear or vanish."""
-    rows, found = operator.inputs
+    rows, collected = operator.inputs
     data, n = rows.table.data, rows.table.n
-    recent: Array = (data[rows.labels[operator.window][1], :n] >= since[id(found.table)]) & rows.table.alive[:n].astype(
-        bool
-    )
+    recent: Array = (data[rows.labels[operator.window][1], :n] >= since[id(collected.table)]) & rows.table.alive[
+        :n
+    ].astype(bool)
     return recent
 
 
@@ -97,29 +99,29 @@ def least_open(operator: Windowed, since: Mapping[int, int]) -> int:
 
 def in_windows(operator: Windowed, port: int, horizon: Horizon) -> Array:
     """Rows whose window is still open; and what lies in such a window, or in one that may still come."""
-    rows, found = operator.inputs
-    if port == 0 and rows.table is not found.table:
+    rows, collected = operator.inputs
+    if port == 0 and rows.table is not collected.table:
         return still_open(operator, horizon.since)
     back = horizon.learned(operator.back, operator.back_for)
     if back >= FAR:
-        return np.ones(found.table.n, bool)
+        return np.ones(collected.table.n, bool)
     waiting = _waiting(operator, horizon.since)
     starts = rows.table.data[rows.labels[operator.window][0], : rows.table.n]
     least = _least(starts, waiting, horizon.since[id(rows.table)] - back)
-    return _with_own(found.table.data[END, : found.table.n] >= least, waiting, rows.table, found.table)
+    return _with_own(collected.table.data[END, : collected.table.n] >= least, waiting, rows.table, collected.table)
 
 
 def in_last(operator: Windowed, count: int, fields: list[int], port: int, horizon: Horizon) -> Array:
     """The same for `last n`: what is not settled, and of the rest the last n of each group."""
-    rows, found = operator.inputs
-    if port == 0 and rows.table is not found.table:
+    rows, collected = operator.inputs
+    if port == 0 and rows.table is not collected.table:
         return still_open(operator, horizon.since)
     waiting = _waiting(operator, horizon.since)
-    least = min(horizon.since[id(rows.table)], horizon.since[id(found.table)])
+    least = min(horizon.since[id(rows.table)], horizon.since[id(collected.table)])
     least = _least(rows.table.data[END, : rows.table.n], waiting, least)
-    ends = found.table.data[END, : found.table.n]
-    mask = (ends >= least) | last_of(found.table, ends < least, count, fields)
-    return _with_own(mask, waiting, rows.table, found.table)
+    ends = collected.table.data[END, : collected.table.n]
+    mask = (ends >= least) | last_of(collected.table, ends < least, count, fields)
+    return _with_own(mask, waiting, rows.table, collected.table)
 
 
 def last_of(table: Table, settled: Array, count: int, fields: list[int]) -> Array:
@@ -149,8 +151,8 @@ def _waiting(operator: Windowed, since: Mapping[int, int]) -> Array:
     return still_open(operator, since) | (table.data[END, : table.n] >= since[id(table)])
 
 
-def _with_own(mask: Mask, waiting: Array, rows: Table, found: Table) -> Array:
-    return mask | waiting if rows is found else mask
+def _with_own(mask: Mask, waiting: Array, rows: Table, collected: Table) -> Array:
+    return mask | waiting if rows is collected else mask
 
 
 def _least(values: Array, some: Array, otherwise: int) -> int:

@@ -73,11 +73,11 @@ def pieces(kind: str, state: object, **about: str) -> list[bytes | memoryview]:
         raise RunError("a value is nested too deeply to be saved", hint="give the parts of it as arguments") from None
     data = [part.data.cast("B") for part in writer.parts if len(part)]
     length = _FRONT.size + len(head) + sum(part.nbytes for part in data) + _DIGEST
-    found: list[bytes | memoryview] = [_FRONT.pack(MAGIC, FORMAT, length, len(head)), head, *data]
+    written: list[bytes | memoryview] = [_FRONT.pack(MAGIC, FORMAT, length, len(head)), head, *data]
     digest = hashlib.blake2b(digest_size=_DIGEST)
-    for piece in found:
+    for piece in written:
         digest.update(piece)
-    return [*found, digest.digest()]
+    return [*written, digest.digest()]
 
 
 def packed(kind: str, state: object, **about: str) -> bytes:
@@ -136,15 +136,15 @@ def _opened(kind: str, data: object) -> tuple[dict[str, Any], list[Array]]:
 def _parts(described: Any, data: memoryview) -> list[Array]:
     """The arrays, each where the head says that it lies. All sizes are known to fit before one is made."""
     require(isinstance(described, list), "its parts are not listed")
-    known, found, at = {name: dtype for dtype, name in DTYPES.items()}, [], 0
-    for one in described:
-        require(isinstance(one, list) and len(one) == 2, "a part is not described")
-        name, length = one
-        require(isinstance(name, str) and name in known, "a part has an unknown type")
+    dtypes, parts, offset = {name: dtype for dtype, name in DTYPES.items()}, [], 0
+    for part in described:
+        require(isinstance(part, list) and len(part) == 2, "a part is not described")
+        name, length = part
+        require(isinstance(name, str) and name in dtypes, "a part has an unknown type")
         require(type(length) is int and length >= 0, "a part has an impossible length")
-        size = length * known[name].itemsize
-        require(size <= len(data) - at, "a part is longer than what is there")
-        found.append(np.frombuffer(data, known[name], length, at) if length else np.empty(0, known[name]))
-        at += size
-    require(at == len(data), "there is more than its parts")
-    return found
+        size = length * dtypes[name].itemsize
+        require(size <= len(data) - offset, "a part is longer than what is there")
+        parts.append(np.frombuffer(data, dtypes[name], length, offset) if length else np.empty(0, dtypes[name]))
+        offset += size
+    require(offset == len(data), "there is more than its parts")
+    return parts

@@ -32,15 +32,15 @@ class Form:
     make: Callable[[Any], Any]
 
 
-def are_values(given: Iterable[Any]) -> bool:
+def are_values(values: Iterable[Any]) -> bool:
     """Whether all are values of the language."""
-    found = list(given)
-    kinds = set(map(type, found))
+    listed = list(values)
+    kinds = set(map(type, listed))
     if kinds <= _PLAIN:
         return True
     if not kinds <= _PLAIN | _NESTED:
         return False
-    return all(are_values(v.args if type(v) is Term else v) for v in found if type(v) in _NESTED)
+    return all(are_values(v.args if type(v) is Term else v) for v in listed if type(v) in _NESTED)
 
 
 def is_column(column: object, length: int) -> bool:
@@ -88,22 +88,23 @@ def _fact(state: Any) -> Fact:
 
 
 def _event(state: Any) -> Event:
-    type_, args, start, end, id, trace, known = state
+    type_, args, start, end, id, trace, known_time = state
     require(isinstance(type_, str) and isinstance(args, tuple) and are_values(args), "no event")
     require(
         type(start) is int and type(end) is int and start <= end and is_time(start) and is_time(end),
         "no times of an event",
     )
     require(
-        isinstance(id, str) and all(isinstance(one, str) for one in trace) and is_time(known), "no names of an event"
+        isinstance(id, str) and all(isinstance(id_, str) for id_ in trace) and is_time(known_time),
+        "no names of an event",
     )
-    return Event(type_, args, start, end, id, tuple(trace), known)
+    return Event(type_, args, start, end, id, tuple(trace), known_time)
 
 
 def _revocation(state: Any) -> Revocation:
-    id, known = state
-    require(isinstance(id, str) and is_time(known), "no revocation")
-    return Revocation(id, known)
+    id, known_time = state
+    require(isinstance(id, str) and is_time(known_time), "no revocation")
+    return Revocation(id, known_time)
 
 
 def _statement(state: Any) -> Statement:
@@ -172,7 +173,7 @@ FORM_OF = {form.kind: form for form in FORMS}
 FORM_NAMED = {form.name: form for form in FORMS}
 
 
-def are_texts(given: object, null: bool = False) -> bool:
+def are_texts(texts: object, null: bool = False) -> bool:
     """Whether it is a list of texts, some of them null where that may be."""
     kinds = {str, type(None)} if null else {str}
-    return isinstance(given, list) and set(map(type, given)) <= kinds
+    return isinstance(texts, list) and set(map(type, texts)) <= kinds

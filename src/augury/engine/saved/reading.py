@@ -57,9 +57,9 @@ class SnapshotReader:
                 return tuple(self.many(inside))
             case "d", [keys, values]:
                 names = self.many(keys)
-                found = dict(zip(names, self.many(values), strict=True))
-                require(len(found) == len(names), "a name occurs twice")
-                return found
+                fields = dict(zip(names, self.many(values), strict=True))
+                require(len(fields) == len(names), "a name occurs twice")
+                return fields
             case "o", [str(name), state]:
                 return _form(name).make(self.value(state))
             case "a", [str(name)]:
@@ -76,9 +76,9 @@ class SnapshotReader:
         if type(node) is int:
             require(0 <= node < len(self._shared), "values that are not there")
             return self._shared[node]
-        place = len(self._shared)
+        number = len(self._shared)
         self._shared.append([])
-        self._shared[place] = values = self.many(node)
+        self._shared[number] = values = self.many(node)
         require(are_values(values), "no values")
         return values
 
@@ -101,7 +101,7 @@ class SnapshotReader:
         letter, *rest = node
         match letter, rest:
             case "l", _:
-                return [self.value(one) for one in rest]
+                return [self.value(item) for item in rest]
             case "I", []:
                 return self._whole().tolist()  # type: ignore[no-any-return]
             case "F", []:
@@ -111,7 +111,7 @@ class SnapshotReader:
             case "S", []:
                 return self._texts()
             case "T", [_, *_]:
-                return list(zip(*[self.many(one) for one in rest], strict=True))
+                return list(zip(*[self.many(item) for item in rest], strict=True))
             case "R", [("tuple" | "list") as kind, inside]:
                 return self._ragged(tuple if kind == "tuple" else list, inside)
             case "O", [str(name), states]:
@@ -127,8 +127,8 @@ class SnapshotReader:
         ends = _ends(np.maximum(lengths, 0), len(text))
         null = len(lengths) and int(lengths.min()) < 0
         starts = [0, *ends[:-1]]
-        found: list[Any] = [text[a:b] for a, b in zip(starts, ends, strict=True)] if ends else []
-        return [None if n < 0 else t for n, t in zip(lengths.tolist(), found, strict=True)] if null else found
+        strings: list[Any] = [text[a:b] for a, b in zip(starts, ends, strict=True)] if ends else []
+        return [None if n < 0 else t for n, t in zip(lengths.tolist(), strings, strict=True)] if null else strings
 
     def _ragged(self, kind: type, inside: object) -> list[Any]:
         lengths = self._whole()

@@ -21,24 +21,24 @@ def check_numbers(numbers: Integers, least: int, limit: int, what: str) -> None:
         require(least <= int(numbers.min()) and int(numbers.max()) < limit, what)
 
 
-def is_array(given: object, dtype: object, length: int) -> bool:
-    return isinstance(given, np.ndarray) and given.dtype == dtype and given.shape == (length,)
+def is_array(array: object, dtype: object, length: int) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == (length,)
 
 
 def ragged(items: Iterable[tuple[int, Sequence[int]]]) -> dict[str, Array]:
     """Some numbers for each of some rows, as columns."""
-    given = list(items)
+    pairs = list(items)
     return {
-        "row": np.fromiter((row for row, _ in given), np.int64),
-        "count": np.fromiter((len(some) for _, some in given), np.int64),
-        "of": np.fromiter((one for _, some in given for one in some), np.int64),
+        "row": np.fromiter((row for row, _ in pairs), np.int64),
+        "count": np.fromiter((len(some) for _, some in pairs), np.int64),
+        "of": np.fromiter((number for _, some in pairs for number in some), np.int64),
     }
 
 
-def unragged(given: Any, n: int) -> list[tuple[int, int, int]]:
+def unragged(saved: Any, n: int) -> list[tuple[int, int, int]]:
     """Rows of a table with so many, and from where up to where the numbers of each lie."""
-    rows, counts, numbers = given["row"], given["count"], given["of"]
-    require(all(is_array(one, np.int64, len(one)) for one in (rows, counts, numbers)), "rows that are none")
+    rows, counts, numbers = saved["row"], saved["count"], saved["of"]
+    require(all(is_array(column, np.int64, len(column)) for column in (rows, counts, numbers)), "rows that are none")
     check_numbers(rows, 0, n, "a row that is not there")
     check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
     require(len(rows) == len(counts) and len(unique(rows)) == len(rows), "rows that do not fit")

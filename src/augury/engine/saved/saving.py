@@ -50,7 +50,7 @@ def _alone(aside: Path, path: str) -> int:
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = os.stat(aside)
+            status = os.stat(aside)
         except BlockingIOError:
             os.close(handle)
             raise DataError("is being written by another process", path, "save to another file") from None
@@ -60,7 +60,7 @@ def _alone(aside: Path, path: str) -> int:
         except BaseException:
             os.close(handle)
             raise
-        if os.path.samestat(found, os.fstat(handle)):
+        if os.path.samestat(status, os.fstat(handle)):
             return handle
         os.close(handle)
 

@@ -157,12 +157,12 @@ class MomentEdges(Operator):
             size = self.count + pairs.shape[1]
             if size > self.edges.shape[1]:
                 self.edges = grown(self.edges, 2 * size, self.count)
-            given = np.concatenate([pairs, np.zeros((1, pairs.shape[1]), np.int64)])
+            columns = np.concatenate([pairs, np.zeros((1, pairs.shape[1]), np.int64)])
             again = fresh if len(changed) else NONE
-            known = self.count + 1 if len(again) else 1
-            more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, known), np.int64)
+            room = self.count + 1 if len(again) else 1
+            more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, room), np.int64)
             self.count, added, gone = rewire(
-                again, seeking.bits, given, self.edges, self.count, self.into, self.out_of, more, fewer
+                again, seeking.bits, columns, self.edges, self.count, self.into, self.out_of, more, fewer
             )
             queue = np.concatenate([queue, more[:, :added]], axis=1)
             cut = np.concatenate([cut, fewer[:, :gone]], axis=1)
@@ -214,8 +214,8 @@ class MomentEdges(Operator):
         """Pairs of a changed moment and a later one that it leads to by SEQ; and those whose edges are to be looked at."""
         table, index = self.moments.out.table, self.moments.index
         index.extend()
-        given = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
-        pairs = self._pairs(behind, changed, *given)
+        arrays = table.data, table.alive, index.after, self.fields, self.leads, self.lasts, self.latest
+        pairs = self._pairs(behind, changed, *arrays)
         near = unique(pairs[1][pairs[2] > 0])
         far = pairs[2] == 0
         return pairs[:2, far], near
@@ -233,15 +233,15 @@ class MomentEdges(Operator):
             fits = table.data[END, follow[1]] - table.data[START, follow[0]] <= self.longest
             pairs = np.concatenate([pairs, np.stack([follow[0], follow[1], kinds])[:, fits]], axis=1)
         pairs = self._from_open(pairs)
-        given = np.stack([pairs[0], pairs[1], self._bits(pairs)])
-        given = np.ascontiguousarray(given[:, given[2] != 0])
-        size = self.count + given.shape[1]
+        columns = np.stack([pairs[0], pairs[1], self._bits(pairs)])
+        columns = np.ascontiguousarray(columns[:, columns[2] != 0])
+        size = self.count + columns.shape[1]
         if size > self.edges.shape[1]:
             self.edges = grown(self.edges, 2 * size, self.count)
-        known = self.count + 1 if search else 1
-        queue, cut = np.empty((2, given.shape[1] + known), np.int64), np.empty((2, known), np.int64)
-        own = self.edges, self.count, self.into, self.out_of
-        self.count, added, lost = relink(targets if search else NONE, given, search, self.sought, *own, queue, cut)
+        room = self.count + 1 if search else 1
+        queue, cut = np.empty((2, columns.shape[1] + room), np.int64), np.empty((2, room), np.int64)
+        links = self.edges, self.count, self.into, self.out_of
+        self.count, added, lost = relink(targets if search else NONE, columns, search, self.sought, *links, queue, cut)
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
 
     def _from_open(self, pairs: Array) -> Array:
@@ -252,18 +252,18 @@ class MomentEdges(Operator):
         closed[self.closed] = True
         return np.ascontiguousarray(pairs[:, ~closed[pairs[0]]])
 
-    def _pairs(self, search: Kernel, moments: Array, *given: object) -> Array:
+    def _pairs(self, search: Kernel, moments: Array, *arrays: object) -> Array:
         """What a kernel finds from moments on, in as many calls as it takes to have room for it."""
-        at, found = 0, [np.empty((3, 0), np.int64)]
-        while at < len(moments):
-            came, count, touched = search(moments, at, *given, self.room)
+        position, portions = 0, [np.empty((3, 0), np.int64)]
+        while position < len(moments):
+            came, count, touched = search(moments, position, *arrays, self.room)
             self.touched += touched
             self.runtime.tables.guard.paired(count)
-            found.append(self.room[:, :count].copy())
+            portions.append(self.room[:, :count].copy())
             if came < len(moments) and (count == 0 or self.room.shape[1] < PORTION):
                 self.room = np.empty((3, 4 * self.room.shape[1]), np.int64)
-            at = came
-        return np.concatenate(found, axis=1)
+            position = came
+        return np.concatenate(portions, axis=1)
 
     def _bits(self, pairs: Array) -> Array:
         """By which moves each edge may be taken, as far as its two moments alone can tell."""
@@ -271,8 +271,8 @@ class MomentEdges(Operator):
         data = self.moments.out.table.data
         alike = self.moments.alike
         fields = {alike[part]: field for part, field in enumerate(self.fields.tolist())}
-        there = {one: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for one, field in fields.items()}
-        known: dict[object, Array] = {}  # by what tests ask: other moves may ask the same
+        there = {part_of: (data[field, pairs[0]] >= 0, data[field, pairs[1]] >= 0) for part_of, field in fields.items()}
+        answers: dict[object, Array] = {}  # by what tests ask: other moves may ask the same
         for number, move in enumerate(self.moves):
             if self.sought & (1 << number):
                 continue
@@ -280,9 +280,9 @@ class MomentEdges(Operator):
             fits = ((pairs[2] & kind) != 0) & there[alike[move.source]][0] & there[alike[move.target]][1]
             tests = self.tests[number]
             if tests is not None and tests.follow():
-                if tests.key not in known:
-                    known[tests.key] = tests.hold(pairs[0], pairs[1])
-                bits |= (fits & known[tests.key]).astype(np.int64) << number
+                if tests.key not in answers:
+                    answers[tests.key] = tests.hold(pairs[0], pairs[1])
+                bits |= (fits & answers[tests.key]).astype(np.int64) << number
                 continue
             rows = np.flatnonzero(fits)
             rows = rows[self._met(move, pairs[0, rows], pairs[1, rows])] if len(rows) else rows
@@ -295,9 +295,9 @@ class MomentEdges(Operator):
             return np.arange(len(targets))
         sight, i, j = self.sight, move.source, move.target
         end = self.moments.out.table.data[END, targets]
-        at = {j: targets} if i == j else {j: targets, i: sources}
+        moments = {j: targets} if i == j else {j: targets, i: sources}
         named = {name for q in move.questions for name in q.needs | condition_labels(q.condition)}
-        frame, has = sight.frame(at, end, j, named)
+        frame, has = sight.frame(moments, end, j, named)
         words, mask = self.runtime.tables.dictionary, np.ones(len(targets), bool)
         if move.agree:
             before, _ = sight.frame({i: sources}, end, i, set(move.agree))
@@ -318,16 +318,16 @@ class MomentEdges(Operator):
 
     def _begun(self, new: Array) -> tuple[Array, Array]:
         """The moments that may be the first of a match, and as which part."""
-        found, numbers = [], []
+        begun, numbers = [], []
         data = self.moments.out.table.data
         new = new[data[END, new] - data[START, new] <= self.longest]
         for part, asked in self.starts:
             moments = new[data[self.fields[part], new] >= 0]
             if len(moments) and asked:
                 moments = moments[self._may_begin(asked, part, moments)]
-            found.append(moments)
+            begun.append(moments)
             numbers.append(np.full(len(moments), part, np.int64))
-        return np.concatenate(found), np.concatenate(numbers)
+        return np.concatenate(begun), np.concatenate(numbers)
 
     # Aggregates of matches, which are numbered
 
@@ -370,14 +370,14 @@ class MomentEdges(Operator):
         frame, has = sight.frame({part: moments}, end, part)
         mask, bound = np.ones(len(moments), bool), set(self.bound)
         single = Members(moments, Slices(np.ones(len(moments), np.int64)))
-        for one in asked:
-            for name, term in one.hidden:
+        for question in asked:
+            for name, term in question.hidden:
                 assert isinstance(term, Aggregate)
                 frame.vars[name], ok = sight.aggregate(term, part, single)
                 bound.add(name)
                 mask &= ok
         has |= {left_out(m): np.zeros(len(moments), bool) for m in range(part)}
-        turns = [*self.turns.bound_before(part), *((one.condition, one.present) for one in asked)]
+        turns = [*self.turns.bound_before(part), *((question.condition, question.present) for question in asked)]
         kept = np.flatnonzero(mask)
         seen = {name: column[kept] for name, column in has.items()}
         _, _, kept = sight.in_turn(turns, frame.take(kept), seen, kept, bound, self._of_nothing)

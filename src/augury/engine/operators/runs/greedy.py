@@ -98,13 +98,13 @@ class Greedy(MomentEdges):
         )
 
     def _limits(self) -> Array:
-        found = np.full((2, len(self.moves)), k.FOREVER, np.int64)
+        limits = np.full((2, len(self.moves)), k.FOREVER, np.int64)
         for number, (move, bounds) in enumerate(zip(self.moves, self.start_bounds, strict=True)):
             for part, field, length in bounds:
                 if part == move.source:
                     row = 0 if field == START else 1
-                    found[row, number] = min(found[row, number], length)
-        return found
+                    limits[row, number] = min(limits[row, number], length)
+        return limits
 
     def _clear(self) -> None:
         super()._clear()
@@ -125,9 +125,9 @@ class Greedy(MomentEdges):
         """Room for what is known of moments; it is written as they come, for memory that nobody touches costs nothing."""
         n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
         if len(self.tried) < n:
-            known = np.empty((size, 6), np.int64)
-            known[:used] = self.known[:used]
-            self.known = known
+            decided = np.empty((size, 6), np.int64)
+            decided[:used] = self.known[:used]
+            self.known = decided
             self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
             self.rank, self.begins, self.given = (grown(a, size, used) for a in (self.rank, self.begins, self.given))
         self.tried[used:n] = self.first_paths[used:n] = -1
@@ -208,14 +208,14 @@ class Greedy(MomentEdges):
     def _at_the_same_end(self, moments: Array) -> Array:
         """Some moments, and those of their chains that end when they do."""
         data, index = self.moments.out.table.data, self.moments.index
-        beside = []
+        simultaneous = []
         for step in (index.prev, index.after):
             there = np.flatnonzero(step[moments] >= 0)
             others = step[moments[there]]
             others = others[data[END, others] == data[END, moments[there]]]
-            beside += [(step, moment) for moment in difference(others, moments).tolist()]
-        reached = {moment for _, moment in beside}
-        for step, moment in beside:
+            simultaneous += [(step, moment) for moment in difference(others, moments).tolist()]
+        reached = {moment for _, moment in simultaneous}
+        for step, moment in simultaneous:
             here = int(step[moment])
             while here >= 0 and here not in reached and data[END, here] == data[END, moment]:
                 reached.add(here)
@@ -226,7 +226,7 @@ class Greedy(MomentEdges):
         table, chains, links, decided = self.moments.out.table, self._chains(), self._links(), self._decisions()
         guard = self.runtime.tables.guard
         self.calls += 1
-        at = 0
+        position = 0
         stack, ties = np.empty((table.n + 2, 3), np.int64), np.empty(table.n + 1, np.int64)
         if self.paths.shape[1] < self.count_paths + len(changed) + 16:
             self.paths = grown(self.paths, 2 * (self.count_paths + len(changed)) + 16, self.count_paths)
@@ -235,11 +235,11 @@ class Greedy(MomentEdges):
         if self.searched.shape[1] < 2 * len(changed):
             self._more_states(1 << (4 * len(changed)).bit_length())
         fallen, fell = np.empty(len(changed) + 64, np.int64), 0
-        while at < len(changed):
+        while position < len(changed):
             shape = self.shape._replace(most_matches=guard.most_matches)
-            found, pool = SearchStates(self.searched, stack, self.slots), MatchPool(self.pool, self.paths)
-            at, used, n, touched, fell = d.decide(
-                changed, at, chains, links, shape, found, self.calls, ties, decided, pool, self.used, self.count_paths,
+            search, pool = SearchStates(self.searched, stack, self.slots), MatchPool(self.pool, self.paths)
+            position, used, n, touched, fell = d.decide(
+                changed, position, chains, links, shape, search, self.calls, ties, decided, pool, self.used, self.count_paths,
                 fallen, fell,
             )  # fmt: skip
             self.touched += touched
@@ -296,17 +296,17 @@ class Greedy(MomentEdges):
         rows = rows[self.of_row[rows] >= 0]
         paths = unique(self.of_row[rows])
         moments, parts, groups = self._moments_of(paths)
-        place = np.full(self.count_paths + 1, -1, np.int64)
-        place[paths] = np.arange(len(paths))
+        new_paths = np.full(self.count_paths + 1, -1, np.int64)
+        new_paths[paths] = np.arange(len(paths))
         self.used = len(moments)
         self.pool[0, : self.used], self.pool[1, : self.used] = moments, parts
         self.paths[:, : len(paths)], self.states[:, : len(paths)] = self.paths[:, paths], self.states[:, paths]
         self.aggregates.keep(paths)
         self.count_paths = len(paths)
         self.paths[b.P_AT, : len(paths)], self.paths[b.P_OF, : len(paths)] = groups.starts, -1
-        self.paths[b.P_NEXT, : len(paths)] = place[self.paths[b.P_NEXT, : len(paths)]]
-        self.first_paths[: self.filled] = place[self.first_paths[: self.filled]]
-        kept = place[self.of_row[rows]]
+        self.paths[b.P_NEXT, : len(paths)] = new_paths[self.paths[b.P_NEXT, : len(paths)]]
+        self.first_paths[: self.filled] = new_paths[self.first_paths[: self.filled]]
+        kept = new_paths[self.of_row[rows]]
         self.of_row[:] = -1
         self.of_row[rows] = kept
 
@@ -322,9 +322,9 @@ class Greedy(MomentEdges):
             self._scan_on(longer)
         first = self.pool[0, self.paths[b.P_AT, paths]]
         last = self.pool[0, self.paths[b.P_AT, paths] + self.paths[b.P_LENGTH, paths] - 1]
-        at = {part: self.states[part, paths] for part in range(parts)}
+        by_part = {part: self.states[part, paths] for part in range(parts)}
         rows = np.stack([moments[START, first], moments[END, last], self.states[2 * parts, paths]])
-        frame = self.whole.frame(at, paths, rows)
+        frame = self.whole.frame(by_part, paths, rows)
         made = paths[frame.left]
         frame.left = self.paths[b.P_FIRST, made]
         first_row = table.n
@@ -334,12 +334,12 @@ class Greedy(MomentEdges):
     def _scan_on(self, paths: Array) -> None:
         """The same for matches that are longer ones of others: from these on, however long they are."""
         before = np.array([self._scanned(path) for path in paths.tolist()], np.int64)
-        known, length = self.paths[b.P_LENGTH, before], self.paths[b.P_LENGTH, paths]
+        scanned, length = self.paths[b.P_LENGTH, before], self.paths[b.P_LENGTH, paths]
         self.states[:, paths] = self.states[:, before]
         self.aggregates.start(paths, self.paths.shape[1], before)
-        more = length - known
+        more = length - scanned
         owners = np.repeat(paths, more)
-        places = expand_ranges(self.paths[b.P_AT, paths] + known, more)
+        places = expand_ranges(self.paths[b.P_AT, paths] + scanned, more)
         moments, of, parts = self.pool[0, places], self.pool[1, places], len(self.run.parts)
         self.states[of, owners] = moments  # the last one stays
         np.add.at(self.states, (parts + of, owners), 1)
@@ -371,8 +371,8 @@ class Greedy(MomentEdges):
         return self.pool[0, places], self.pool[1, places], Slices(length)
 
     def times(self, part: int, matches: Array) -> Times:
-        found: Array = self.states[len(self.run.parts) + part, matches]
-        return found
+        counts: Array = self.states[len(self.run.parts) + part, matches]
+        return counts
 
     def members(self, matches: Array, part: int, more: Array | None = None) -> Members:
         moments, of, groups = self._moments_of(matches)
@@ -421,14 +421,14 @@ class Greedy(MomentEdges):
         while True:
             moment, part = path[-1]
             ways = [i for i, move in enumerate(self.moves) if move.source == part]
-            e, found = int(self.out_of[moment]), None
-            while e >= 0 and found is None:
+            e, following = int(self.out_of[moment]), None
+            while e >= 0 and following is None:
                 bits, to = int(self.edges[k.BITS, e]), int(self.edges[k.TO, e])
-                found = next(((to, self.moves[i].target) for i in ways if bits & (1 << i)), None)
+                following = next(((to, self.moves[i].target) for i in ways if bits & (1 << i)), None)
                 e = int(self.edges[k.OUT, e])
-            if found is None:
+            if following is None:
                 return path
-            path.append(found)
+            path.append(following)
 
     # Rebuilding, compacting, saving
 
@@ -455,8 +455,8 @@ class Greedy(MomentEdges):
         paths = {self._members(path).tobytes(): path for path in range(self.count_paths)}
         self.of_row = np.full(len(self.out.table.alive), -1, np.int64)
         for row, members in kept.items():
-            found = paths.get(members.tobytes())
-            self.of_row[row] = path = self._extra(members) if found is None else found
+            path_of = paths.get(members.tobytes())
+            self.of_row[row] = path = self._extra(members) if path_of is None else path_of
             self.paths[b.P_ROW, path] = row
         if self.states.shape[1] < self.paths.shape[1]:
             self.states = grown(self.states, self.paths.shape[1], self.states.shape[1])
@@ -465,8 +465,8 @@ class Greedy(MomentEdges):
 
     def _members(self, path: int) -> Array:
         """The moments of a match, and their parts."""
-        at, length = self.paths[b.P_AT, path], self.paths[b.P_LENGTH, path]
-        return self.pool[:, at : at + length]
+        first, length = self.paths[b.P_AT, path], self.paths[b.P_LENGTH, path]
+        return self.pool[:, first : first + length]
 
     def _extra(self, members: Array) -> int:
         """A path that is kept for its row, though its moments have been forgotten in part."""
@@ -491,28 +491,28 @@ class Greedy(MomentEdges):
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
-        place = places[id(self.moments.out.table)]
-        self.pool[0, : self.used] = place[self.pool[0, : self.used]]
-        n = len(place) - 1
+        new_rows = places[id(self.moments.out.table)]
+        self.pool[0, : self.used] = new_rows[self.pool[0, : self.used]]
+        n = len(new_rows) - 1
         still = np.ones(n, bool) if self._open is None else self._open
         still[self.closed] = False
-        kept = place[:n] >= 0
+        kept = new_rows[:n] >= 0
         prev = self.moments.index.prev[:n]
-        self.after_closed = {int(place[m]): bound for m, bound in self.after_closed.items() if place[m] >= 0}
+        self.after_closed = {int(new_rows[m]): bound for m, bound in self.after_closed.items() if new_rows[m] >= 0}
         if self._open is not None:
-            self._remember_bounds(np.flatnonzero(still & kept & (prev >= 0)), still & kept, place)
-        self.closed = place[:n][~still & kept]
+            self._remember_bounds(np.flatnonzero(still & kept & (prev >= 0)), still & kept, new_rows)
+        self.closed = new_rows[:n][~still & kept]
         self._open = None
 
-    def _remember_bounds(self, moments: Array, stay: Array, place: Array) -> None:
+    def _remember_bounds(self, moments: Array, stay: Array, new_rows: Array) -> None:
         """Of moments that stay where those before them go: from when on the next match may begin."""
         before = self.moments.index.prev[moments]
         while len(skipped := np.flatnonzero((before >= 0) & ~self._stood[before])):
             before[skipped] = self.moments.index.prev[before[skipped]]
-        known = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
-        moments, bounds = place[moments[known]], self.known[before[known], d.BOUND]
-        given = bounds > -k.FOREVER
-        moments, bounds = moments[given], bounds[given].tolist()
+        decided = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
+        moments, bounds = new_rows[moments[decided]], self.known[before[decided], d.BOUND]
+        bounded = bounds > -k.FOREVER
+        moments, bounds = moments[bounded], bounds[bounded].tolist()
         self.after_closed |= zip(moments.tolist(), bounds, strict=True)
         self.bounds |= zip(self._keys(moments), bounds, strict=True)
         if self._begins is not None:  # what is to come begins later than the others
@@ -551,7 +551,7 @@ class Greedy(MomentEdges):
         require(all(type(m) is type(b) is int and 0 <= m < moments_there for m, b in after), "rows that are none")
         self.closed, self.after_closed = closed, dict(after)
         for key, bound in state["bounds"]:
-            require(all(type(one) is int for one in (*key, bound)), "bounds that are none")
+            require(all(type(number) is int for number in (*key, bound)), "bounds that are none")
             self.bounds[tuple(key)] = bound
 
     # How long it keeps what
@@ -559,21 +559,21 @@ class Greedy(MomentEdges):
     def _reaches(self) -> Array:
         """The latest start of an event that may change the matches of some moments: see the kernel."""
         n = self.moments.out.table.n
-        found = np.full((3, n), k.FOREVER, np.int64)
+        reaches = np.full((3, n), k.FOREVER, np.int64)
         if n:
             self.moments.index.extend()
-            d.reaches(n, self._chains(), self._decisions(), found)
-        return found
+            d.reaches(n, self._chains(), self._decisions(), reaches)
+        return reaches
 
     def _unsettled(self, begins: int | None) -> tuple[Array, Array]:
         """Of which moments the matches may change, where nothing more comes that begins before a time: all that are kept
         for it, and those whose own matches may. None says nothing of when events begin."""
         n = self.moments.out.table.n
-        far, own, up_to = self._reaches() >= (1 - k.FOREVER if begins is None else begins)
-        far[self.closed] = own[self.closed] = up_to[self.closed] = False
+        far, within, up_to = self._reaches() >= (1 - k.FOREVER if begins is None else begins)
+        far[self.closed] = within[self.closed] = up_to[self.closed] = False
         kept: Array = far | (begins is None) | (self.moments.out.table.data[END, :n] >= (begins or 0))
         kept[self.closed] = False
-        return kept, up_to if self.run.skip is not None else own
+        return kept, up_to if self.run.skip is not None else within
 
     def may_change(self, horizon: Horizon) -> tuple[Array, int] | None:
         since, n = horizon.since[id(self.moments.out.table)], self.out.table.n
@@ -595,8 +595,8 @@ class Greedy(MomentEdges):
         least = super().unsettled(since, frontier)
         if not len(rows):
             return least
-        far, own = self._unsettled(self.begins_from(since[id(table)], self.runtime))
-        open_rows = rows[own[out.data[LEFT, rows]]]
+        far, within = self._unsettled(self.begins_from(since[id(table)], self.runtime))
+        open_rows = rows[within[out.data[LEFT, rows]]]
         ends = out.data[END, open_rows]
         # Where the last event of a match may go, a shorter match takes its place.
         ends = np.where(ends >= since[id(table)], table.data[END, out.data[LEFT, open_rows]], ends)

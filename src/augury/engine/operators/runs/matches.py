@@ -56,25 +56,25 @@ class Whole:
         self.gaps = sorted({part for part in absences if part is not None})
         self.with_outer = [r for r in self.results if outer_variables(r, run)]
 
-    def frame(self, at: dict[int, Array], matches: Array, rows: RowIds) -> Frame:
+    def frame(self, moments: dict[int, Array], matches: Array, rows: RowIds) -> Frame:
         """Matches that meet what is asked, given the last moment of each part and their numbers.
 
         `rows` has their start, end and rank; `left` of the frame are their numbers.
         """
 
         def compute(result: RunResult, seen: Frame, numbers: Array) -> tuple[Array, Array]:
-            return self._result(result, {part: last[numbers] for part, last in at.items()}, matches[numbers], seen)
+            return self._result(result, {part: last[numbers] for part, last in moments.items()}, matches[numbers], seen)
 
-        seen, _ = self.sight.frame(at, rows[1])
+        seen, _ = self.sight.frame(moments, rows[1])
         kept = np.arange(rows.shape[1])
         for result in self.results:
             if result not in self.with_outer:
                 seen, kept = _computed(result, seen, kept, compute)
         for number, turn in self.asked:
-            seen, kept = self._ask(turn, seen, kept, at, number, compute)
+            seen, kept = self._ask(turn, seen, kept, moments, number, compute)
         seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
         for condition in in_turn(self.where, self.run, set(seen.vars) | self.bound):
-            seen, kept = self._ask((condition, ()), seen, kept, at, None, compute)
+            seen, kept = self._ask((condition, ()), seen, kept, moments, None, compute)
         for part, conditions in self.deferred:
             assert isinstance(self.edges, Partials)
             held = self.edges.met_by_all(conditions, part, matches[kept], seen)
@@ -84,26 +84,26 @@ class Whole:
             seen, kept = _computed(result, closed, kept, compute)
         seen.start, seen.end, seen.rank = rows[0, kept], rows[1, kept], rows[2, kept]
         for part in self.gaps:
-            seen.labels[gap_before(part)] = self._gap(part, at, matches, kept)
+            seen.labels[gap_before(part)] = self._gap(part, moments, matches, kept)
         seen.left, seen.right = kept, np.full(len(kept), -1, np.int64)
         for v in self.unbound:
             column = seen.vars.get(v)
             seen.vars[v] = np.full(len(kept), NULL) if column is None else np.where(column == OPEN, NULL, column)
         return seen
 
-    def _gap(self, part: int, at: dict[int, Array], matches: Array, kept: Array) -> tuple[Array, Array]:
+    def _gap(self, part: int, moments: dict[int, Array], matches: Array, kept: Array) -> tuple[Array, Array]:
         """From when to when something lies between the first iteration of a part and the event before it."""
-        times, first = self.moments.out.table.data, at[part][kept]
+        times, first = self.moments.out.table.data, moments[part][kept]
         if self.run.parts[part].most != 1:
             assert isinstance(self.edges, Partials)
             members = self.edges.members(matches[kept], part)
             first = members.moments[members.groups.starts]
-        return times[END, at[part - 1][kept]] + 1, times[START, first] - 1
+        return times[END, moments[part - 1][kept]] + 1, times[START, first] - 1
 
-    def _result(self, result: RunResult, at: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
+    def _result(self, result: RunResult, moments: dict[int, Array], matches: Array, seen: Frame) -> tuple[Array, Array]:
         """An aggregate over a whole repetition; of its last iteration, where that is all it needs."""
         aggregate, part = result.aggregate, result.part
-        last, ok = at[part], np.ones(len(matches), bool)
+        last, ok = moments[part], np.ones(len(matches), bool)
         if aggregate.function != "last" or aggregate.distinct or has_earlier(aggregate):
             return self.edges.aggregate(aggregate, part, matches, seen)
         codes = np.full(len(last), NULL, np.int64)
@@ -113,23 +113,23 @@ class Whole:
         return codes, ok
 
     def _ask(
-        self, turn: Turn, seen: Frame, kept: Array, at: dict[int, Array], number: int | None, compute: Compute
+        self, turn: Turn, seen: Frame, kept: Array, by_part: dict[int, Array], number: int | None, compute: Compute
     ) -> tuple[Frame, Array]:
         """One condition, with facts as they are when it is asked; of a part that was left out, what it binds is not."""
         moments, count = self.moments.out.table.data, len(kept)
         if number is not None:  # what has happened so far
             latest = np.full(count, _NEVER, np.int64)
             for part in range(number + 1):
-                mine = at[part][kept]
+                mine = by_part[part][kept]
                 latest = np.where(mine >= 0, np.maximum(latest, moments[END, np.maximum(mine, 0)]), latest)
             seen.start = seen.end = np.where(latest == _NEVER, 0, latest)
         has = {
             label: last[kept] >= 0
-            for part, last in at.items()
+            for part, last in by_part.items()
             if (label := self.run.parts[part].label) is not None and not self.run.parts[part].repeats
         }
         has |= {label: np.ones(count, bool) for label in seen.labels if label not in has}
-        has |= {left_out(part): last[kept] >= 0 for part, last in at.items()}
+        has |= {left_out(part): last[kept] >= 0 for part, last in by_part.items()}
         seen, _, kept = self.sight.in_turn([turn], seen, has, kept, self.bound, compute)
         return seen, kept
 
@@ -161,11 +161,11 @@ class Complete(EachRow):
         rows, part = rows[ending], part[ending]
         times = table.data[k.STATE + count : k.STATE + 2 * count]
         rows = rows[times[part, rows] >= self.least[part]]
-        at = {i: table.data[k.STATE + i, rows] for i in range(count)}
-        given = table.data[[START, END, RANK], :][:, rows]
-        found = self.whole.frame(at, rows, given)
-        found.left = rows[found.left]
-        return found
+        moments = {i: table.data[k.STATE + i, rows] for i in range(count)}
+        row_times = table.data[[START, END, RANK], :][:, rows]
+        frame_of = self.whole.frame(moments, rows, row_times)
+        frame_of.left = rows[frame_of.left]
+        return frame_of
 
 
 def may_end(run: Run) -> list[bool]:
@@ -358,15 +358,15 @@ class Longest(Chooser):
 
         def matter(move: Move, rows: RowIds) -> Array:
             good, tied = np.zeros(len(rows), bool), np.ones(len(rows), bool)
-            for place, part in enumerate(self.quantified):
+            for row, part in enumerate(self.quantified):
                 times, most = data[k.STATE + count + part, rows], parts[part].most  # those left out came not at all
                 if part >= move.target and longest:
                     times = np.full(len(rows), k.FOREVER if most is None else most)
                 elif part >= move.target:
                     times = np.maximum(times + (part == move.target), parts[part].least)
-                known = best[place, data[k.FIRST, rows]]
-                good |= tied & ((times > known) if longest else (times < known))
-                tied &= times == known
+                held = best[row, data[k.FIRST, rows]]
+                good |= tied & ((times > held) if longest else (times < held))
+                tied &= times == held
             return good | tied
 
         return matter
@@ -409,7 +409,7 @@ class Longest(Chooser):
             times = int(moments.data[START, first]), int(moments.data[END, first])
             event = Occurrence(self.runtime, *times, partials.moments.parts(first))
             waiting.setdefault(self._key(first), []).append(event)
-        found: list[int] = []
+        rows_of: list[int] = []
         anchors: list[int] = []
         for key, starts in self.groups.items():
             opens, settled, anchor = sorted(waiting.get(key, ()), reverse=True), True, None
@@ -419,12 +419,12 @@ class Longest(Chooser):
                     early.append(opens.pop())
                 settled = settled and not any(whole or self._may_begin(event.start, anchor) for event in early)
                 if not settled:
-                    found += chosen_yet(start)
+                    rows_of += chosen_yet(start)
                 elif start.taken:
                     anchor = start
             if anchor is not None and (not settled or key in waiting or begins is None or anchor.bound >= begins):
                 anchors += anchor.taken
-        return found, anchors
+        return rows_of, anchors
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
         begins = self.partials.begins_from(since[id(self.partials.moments.out.table)], self.runtime)

@@ -70,15 +70,15 @@ class Moments(Operator):
         for port in range(len(self.inputs)):
             lost = self.losses(port)
             if len(lost) and not self._repeats(port):
-                found = self._moment_of(port, lost)
-                gone.append(found[found >= 0])
+                moments = self._moment_of(port, lost)
+                gone.append(moments[moments >= 0])
         if gone:
             self._kill(unique(np.concatenate(gone)))
         first = self.out.table.n
-        given = [self._new(port, rows) for port in range(ports) if len(rows := self.gains(port))]
-        given = [rows for rows in given if rows.shape[1]]
-        if given:
-            whole = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
+        arrivals = [self._new(port, rows) for port in range(ports) if len(rows := self.gains(port))]
+        arrivals = [rows for rows in arrivals if rows.shape[1]]
+        if arrivals:
+            whole = arrivals[0] if len(arrivals) == 1 else np.concatenate(arrivals, axis=1)
             if (whole[END, 1:] < whole[END, :-1]).any():
                 whole = whole[:, np.argsort(whole[END], kind="stable")]
             self._append(whole if whole.shape[1] < MANY or not self.key else whole[:, self._by_key(whole)])
@@ -87,10 +87,10 @@ class Moments(Operator):
             if len(rows) and self.plain[part] < 0:
                 self._be(part, rows, first)
 
-    def _by_key(self, given: Array) -> Array:
+    def _by_key(self, columns: Array) -> Array:
         """The order in which moments of one key lie side by side, as those do that follow each other in a run."""
         canonical = self.runtime.tables.dictionary.canonical
-        return in_groups([canonical(given[field]) for field in self.key_fields])[0]
+        return in_groups([canonical(columns[field]) for field in self.key_fields])[0]
 
     def _kill(self, moments: Array) -> None:
         """Moments of which the event, or the row of a part, is gone; what is left of them comes again."""
@@ -154,9 +154,9 @@ class Moments(Operator):
             self.at[port] = grown(self.at[port], 2 * count + 16, len(self.at[port]), -1)
 
     def _moment_of(self, port: int, rows: RowIds) -> Array:
-        at = self.at[port]
-        known = rows < len(at)
-        return np.where(known, at[np.where(known, rows, 0)], -1) if len(at) else np.full(len(rows), -1)
+        moment_of = self.at[port]
+        held = rows < len(moment_of)
+        return np.where(held, moment_of[np.where(held, rows, 0)], -1) if len(moment_of) else np.full(len(rows), -1)
 
     def _new(self, port: int, rows: RowIds) -> Array:
         """New events of the run, as moments that are to come."""
@@ -169,30 +169,30 @@ class Moments(Operator):
                 there = np.flatnonzero(others >= 0)
                 new[some[there]] &= ~self._same_key(self.among[earlier], others[there], keys[:, some[there]])
             if table != id(view.table):
-                known, need = self.of_event.get((port, table), NONE), int(events.max()) + 1
-                if len(known) < need:
-                    known = self.of_event[port, table] = grown(known, 2 * need, len(known), -1)
-                known[events] = rows[some]
+                moment_of, need = self.of_event.get((port, table), NONE), int(events.max()) + 1
+                if len(moment_of) < need:
+                    moment_of = self.of_event[port, table] = grown(moment_of, 2 * need, len(moment_of), -1)
+                moment_of[events] = rows[some]
         for codes in keys:  # null belongs to no run
             new &= ~self.runtime.tables.dictionary.is_null(codes)
         rows, keys = (rows, keys) if new.all() else (rows[new], keys[:, new])
-        given = np.full((self.out.table.width, len(rows)), -1, np.int64)
-        given[START], given[END], given[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
-        given[LEFT], given[RIGHT] = port, rows
-        given[list(self.key_fields)] = keys
+        columns = np.full((self.out.table.width, len(rows)), -1, np.int64)
+        columns[START], columns[END], columns[RANK] = data[START, rows], data[END, rows], data[RANK, rows]
+        columns[LEFT], columns[RIGHT] = port, rows
+        columns[list(self.key_fields)] = keys
         for part, field in enumerate(self.row_fields):
             if self.plain[part] == port:
-                given[field] = rows
-        return given
+                columns[field] = rows
+        return columns
 
     def _rows_at(self, port: int, table: int, events: Array) -> Array:
         """The rows of an input that are made of events of a table; -1 where there is none."""
         if table == id(self.among[port].table):
             return events
-        known = self.of_event.get((port, table), NONE)
-        if not len(known):
+        moment_of = self.of_event.get((port, table), NONE)
+        if not len(moment_of):
             return np.full(len(events), -1, np.int64)
-        return np.where(events < len(known), known[np.minimum(events, len(known) - 1)], -1)
+        return np.where(events < len(moment_of), moment_of[np.minimum(events, len(moment_of) - 1)], -1)
 
     def _same_key(self, view: View, rows: RowIds, keys: Array) -> Array:
         words, same = self.runtime.tables.dictionary, np.ones(len(rows), bool)
@@ -221,11 +221,11 @@ class Moments(Operator):
         self.at[port][rows[free]] = moments[free]
         rest = ~free
         if rest.any():
-            given = table.data[:, moments[rest]].copy()
-            given[list(self.row_fields)] = -1
-            given[field] = rows[rest]
-            given[RANK] = np.maximum(given[RANK], view.table.data[RANK, rows[rest]])
-            self._append(given)
+            columns = table.data[:, moments[rest]].copy()
+            columns[list(self.row_fields)] = -1
+            columns[field] = rows[rest]
+            columns[RANK] = np.maximum(columns[RANK], view.table.data[RANK, rows[rest]])
+            self._append(columns)
 
     def rebuild(self) -> None:
         super().rebuild()
@@ -236,8 +236,8 @@ class Moments(Operator):
             for some, of, events in events_behind(self.runtime, view.table, rows):
                 if of == id(view.table):
                     continue
-                known = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
-                known[events] = rows[some]
+                moment_of = self.of_event[port, of] = np.full(2 * (int(events.max()) + 1), -1, np.int64)
+                moment_of[events] = rows[some]
         self._note(table.standing())
 
     # What a row is made of
@@ -263,9 +263,9 @@ class Moments(Operator):
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)
         data, n = self.out.table.data, self.out.table.n
-        own = keep[id(self.out.table)]
+        kept = keep[id(self.out.table)]
         for port, view in enumerate(self.among):
-            keep[id(view.table)][data[RIGHT, :n][own & (data[LEFT, :n] == port)]] = True
+            keep[id(view.table)][data[RIGHT, :n][kept & (data[LEFT, :n] == port)]] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
         super().moved(places)
@@ -291,10 +291,10 @@ def events_behind(runtime: Runtime, table: Table, rows: RowIds) -> list[tuple[Ar
     maker = runtime.maker(table)
     if maker.holds_events:
         return [(np.arange(len(rows)), id(table), rows)] if len(rows) else []
-    found = []
+    result = []
     for some, sources in maker.sources(rows):
         if len(some):
             ((source, parents, _),) = sources
-            for own, of, events in events_behind(runtime, source, parents[some]):
-                found.append((some[own], of, events))
-    return found
+            for members, of, events in events_behind(runtime, source, parents[some]):
+                result.append((some[members], of, events))
+    return result

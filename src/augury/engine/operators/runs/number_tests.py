@@ -89,11 +89,11 @@ class MomentNumbers:
             size = len(table.alive)
             self.numbers, self.codes = grown(self.numbers, size, lo), grown(self.codes, size, lo)
         for row, operand in enumerate(self.operands):
-            found = None if row in self.unfit else numbers_of(self.sight, operand, lo, table.n)
-            if found is None:
+            column = None if row in self.unfit else numbers_of(self.sight, operand, lo, table.n)
+            if column is None:
                 self.unfit.add(row)
             else:
-                self.numbers[row, lo : table.n] = found
+                self.numbers[row, lo : table.n] = column
         for row, (part, field) in enumerate(self.fields):
             codes = None if row in self.open else self._codes(part, field, lo, table.n)
             if codes is None:
@@ -108,9 +108,9 @@ class MomentNumbers:
         codes, dictionary = self.sight.views[part].table.data[field, rows], self.sight.runtime.tables.dictionary
         if (codes == OPEN).any():
             return None
-        found = np.full(hi - lo, k.NO_CODE, np.int64)
-        found[there] = np.where(dictionary.is_null(codes), k.NO_CODE, dictionary.canonical(codes))
-        return found
+        codes_of = np.full(hi - lo, k.NO_CODE, np.int64)
+        codes_of[there] = np.where(dictionary.is_null(codes), k.NO_CODE, dictionary.canonical(codes))
+        return codes_of
 
     def summarise(self) -> None:
         """Says of the blocks that are full by now what is known of blocks."""
@@ -139,11 +139,11 @@ class MomentNumbers:
 T = TypeVar("T")
 
 
-def _place(listed: list[T], one: T) -> int:
+def _place(listed: list[T], item: T) -> int:
     """The place of something in a list, to which it is added where it is not there."""
-    if one not in listed:
-        listed.append(one)
-    return listed.index(one)
+    if item not in listed:
+        listed.append(item)
+    return listed.index(item)
 
 
 class NumberTests:
@@ -192,9 +192,9 @@ def rows_of(sight: Sight, part: int, lo: int, hi: int) -> tuple[Array, Array]:
 
 def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None:
     """The numbers of moments; None where some value is none that a float can hold."""
-    found = np.full(hi - lo, operand.value)
+    column = np.full(hi - lo, operand.value)
     if operand.part < 0:
-        return found
+        return column
     rows, there = rows_of(sight, operand.part, lo, hi)
     codes = sight.views[operand.part].table.data[operand.field, rows]
     dictionary = sight.runtime.tables.dictionary
@@ -206,13 +206,13 @@ def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None
         worth = coded.terms.worth
         if (numbers < 0).any() or (worth.family[numbers] != NUMBER).any() or not worth.exact[numbers].all():
             return None
-        found[there] = worth.number[numbers]
-        return found
-    given = dictionary.numeric(codes)
-    if given is None or (given.dtype.kind == "i" and len(given) and np.abs(given).max() >= _EXACT):
+        column[there] = worth.number[numbers]
+        return column
+    numeric = dictionary.numeric(codes)
+    if numeric is None or (numeric.dtype.kind == "i" and len(numeric) and np.abs(numeric).max() >= _EXACT):
         return None
-    found[there] = given
-    return found
+    column[there] = numeric
+    return column
 
 
 class LaterTests:
@@ -221,8 +221,8 @@ class LaterTests:
     def __init__(self, moves: Sequence[Move], numbers: MomentNumbers) -> None:
         self.of = numbers
         asked = [(number, move) for number, move in enumerate(moves) if _may_be_tested(move)]
-        found = {number: _all_tests(move.later, move, numbers.sight) for number, move in asked}
-        kept = {number: tests for number, tests in found.items() if tests}
+        by_number = {number: _all_tests(move.later, move, numbers.sight) for number, move in asked}
+        kept = {number: tests for number, tests in by_number.items() if tests}
         self.moves = sum(1 << number for number in kept)
         rows = [
             (number, _OPERATORS.index(op), numbers.row(a), _moment(a), numbers.row(b), _moment(b))
@@ -254,10 +254,10 @@ def _all_tests(questions: Iterable[Question], move: Move, sight: Sight) -> list[
     """Conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
     for asked in questions:
-        found = _tests(asked, move, sight)
-        if not found:
+        part_tests = _tests(asked, move, sight)
+        if not part_tests:
             return None
-        tests += found
+        tests += part_tests
     return tests
 
 
@@ -305,8 +305,12 @@ def _term_operand(
         return None if number is None or number != value else Operand(number)
     if not isinstance(arg, Variable) or arg.name not in values:
         return None
-    found = operand_of(values[arg.name], asked, move, sight)
-    return None if found is None or found.part < 0 else Operand(0.0, found.part, found.field, found.second, term=True)
+    operand = operand_of(values[arg.name], asked, move, sight)
+    return (
+        None
+        if operand is None or operand.part < 0
+        else Operand(0.0, operand.part, operand.field, operand.second, term=True)
+    )
 
 
 def _last_of(result: RunResult | None) -> Expr | None:

@@ -161,9 +161,9 @@ class Partials(MomentEdges):
                 continue
             if not waiting:
                 break
-            given = np.concatenate(waiting, axis=1)
+            columns = np.concatenate(waiting, axis=1)
             waiting = []
-            self._plant(self._answered(given))
+            self._plant(self._answered(columns))
         self.touched += table.n - old
 
     def _more_room(self, count: int) -> None:
@@ -190,29 +190,29 @@ class Partials(MomentEdges):
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
-        found, data, limits = [], self.out.table.data, (self.ends, self.least, self.most, len(self.run.parts))
+        chances, data, limits = [], self.out.table.data, (self.ends, self.least, self.most, len(self.run.parts))
         for p in partials.tolist():
             e = int(self.out_of[data[RIGHT, p]])
             while e >= 0:
                 bits, x = int(self.edges[k.BITS, e]) & self.choosy, int(self.edges[k.TO, e])
                 if self.moments.out.table.data[END, x] - data[START, p] <= self.longest:
                     moves = [m for m in range(len(self.moves)) if bits & (1 << m) and may_move(data, p, m, *limits)]
-                    found += [(p, e, m) for m in moves]
+                    chances += [(p, e, m) for m in moves]
                 e = int(self.edges[k.OUT, e])
-        return np.array(found, np.int64).reshape(-1, 3).T
+        return np.array(chances, np.int64).reshape(-1, 3).T
 
-    def _answered(self, given: Array) -> Array:
+    def _answered(self, chances: Array) -> Array:
         """Of questions (partial match, edge, move) those that are answered with yes, in the order of time."""
         held = [NONE]
         for number, move in enumerate(self.moves):
-            rows = np.flatnonzero(given[2] == number)
+            rows = np.flatnonzero(chances[2] == number)
             if len(rows) and move.asks_later:
-                targets = self.edges[k.TO, given[1, rows]]
-                rows = rows[self._answer(move, given[0, rows], targets)]
+                targets = self.edges[k.TO, chances[1, rows]]
+                rows = rows[self._answer(move, chances[0, rows], targets)]
             held.append(rows)
         rows = np.concatenate(held)
-        ends = self.moments.out.table.data[END, self.edges[k.TO, given[1, rows]]]
-        return np.ascontiguousarray(given[:, rows[np.argsort(ends, kind="stable")]])
+        ends = self.moments.out.table.data[END, self.edges[k.TO, chances[1, rows]]]
+        return np.ascontiguousarray(chances[:, rows[np.argsort(ends, kind="stable")]])
 
     def _answer(self, move: Move, partials: Array, targets: Array) -> Array:
         """Which partial matches may go on by a move with a moment."""
@@ -225,28 +225,28 @@ class Partials(MomentEdges):
 
     def _asked(
         self, asked: Sequence[Question], agree: tuple[str, ...], part: int, partials: Array, targets: Array,
-        known: Frame | None = None,
+        seen_before: Frame | None = None,
     ) -> tuple[Frame, Array]:  # fmt: skip
         """Asks whether partial matches may go on with moments as iterations of a part: rows that may, and their numbers.
 
-        `known` are variables that have got a value since.
+        `seen_before` are variables that have got a value since.
         """
         sight, end = self.sight, self.moments.out.table.data[END, targets]
-        at = {m: self._at(m, partials) for m in range(part)}
-        earlier, _ = sight.frame(at, end)
-        frame, has = sight.frame({**at, part: targets}, end, part)
-        has |= {left_out(m): moments >= 0 for m, moments in at.items()}
+        moments_of = {m: self._at(m, partials) for m in range(part)}
+        earlier, _ = sight.frame(moments_of, end)
+        frame, has = sight.frame({**moments_of, part: targets}, end, part)
+        has |= {left_out(m): moments >= 0 for m, moments in moments_of.items()}
         words, mask = self.runtime.tables.dictionary, np.ones(len(targets), bool)
         for v in agree:
             if v in earlier.vars:
                 now, _ = sight.frame({part: targets}, end, part, {v})
                 mask &= words.agree(earlier.vars[v], now.vars[v])[0]
-        for v, column in {} if known is None else known.vars.items():
+        for v, column in {} if seen_before is None else seen_before.vars.items():
             if v not in frame.vars or (frame.vars[v] == OPEN).any():
                 frame.vars[v] = np.where(frame.vars[v] == OPEN, column, frame.vars[v]) if v in frame.vars else column
         bound = set(self.bound)
-        for one in asked:
-            for name, term in one.hidden:
+        for question in asked:
+            for name, term in question.hidden:
                 bound.add(name)
                 mask &= self._hide(name, term, part, partials, targets, frame)
         turns = [*self.turns.bound_before(part), *((q.condition, q.present) for q in asked)]
@@ -294,12 +294,12 @@ class Partials(MomentEdges):
                 codes[begins], ok[begins] = self.sight.values(term.default, part, moments, seen.take(begins))
             hidden[f"#{show(term)}"] = codes
         plain = with_terms(expr, lambda e: Var(f"#{show(e)}") if isinstance(e, Prev) else None)
-        own = set(self.run.parts[part].own)
-        others = replace(seen, vars={**{v: c for v, c in seen.vars.items() if v not in own}, **hidden})
+        part_vars = set(self.run.parts[part].own)
+        others = replace(seen, vars={**{v: c for v, c in seen.vars.items() if v not in part_vars}, **hidden})
         codes, fine = self.sight.values(plain, part, data[RIGHT, partials], others)
         return codes, ok & fine
 
-    def met_by_all(self, conditions: Sequence[Condition], part: int, partials: Array, known: Frame) -> Array:
+    def met_by_all(self, conditions: Sequence[Condition], part: int, partials: Array, bound: Frame) -> Array:
         """Of rows of partial matches those all of whose iterations of a part meet conditions, with variables known by now."""
         chains, groups = self.chains(partials)
         data = self.out.table.data
@@ -312,7 +312,7 @@ class Partials(MomentEdges):
             some = np.flatnonzero(begins == first)
             asked = [q for c in conditions if (q := self.turns.question(c, first)).of_first or not first]
             moments, names = data[RIGHT, rows[some]], set(self.run.parts[part].own)
-            seen = known.take(owner[some])
+            seen = bound.take(owner[some])
             seen.vars = {v: c for v, c in seen.vars.items() if v not in names}
             _, kept = self._asked(asked, (), part, parents[some], moments, seen)
             met = np.zeros(len(some), bool)
@@ -342,23 +342,23 @@ class Partials(MomentEdges):
 
     def chains(self, partials: Array) -> tuple[Array, Slices]:
         """The partial matches on the way to each, the first one first, a group for each."""
-        lengths, found = np.zeros(len(partials), np.int64), np.empty(max(64, 4 * len(partials)), np.int64)
-        count = chains(partials, self.out.table.data, found, lengths)
-        if count > len(found):
-            found = np.empty(count, np.int64)
-            chains(partials, self.out.table.data, found, lengths)
-        return found[:count], Slices(lengths)
+        lengths, members = np.zeros(len(partials), np.int64), np.empty(max(64, 4 * len(partials)), np.int64)
+        count = chains(partials, self.out.table.data, members, lengths)
+        if count > len(members):
+            members = np.empty(count, np.int64)
+            chains(partials, self.out.table.data, members, lengths)
+        return members[:count], Slices(lengths)
 
     def follow(self) -> None:
         self.aggregates.follow(self.out.table.data, self.out.table.n)
 
-    def _plant(self, given: Array) -> None:
-        table, at = self.out.table, 0
-        while at < given.shape[1]:
-            self._more_room(given.shape[1] - at)
-            gone = np.empty(table.n + given.shape[1], np.int64)
-            at, n, fallen = plant(
-                given, at, table.data, table.n, table.alive, self.moments.out.table.data, self.edges, self.heads,
+    def _plant(self, columns: Array) -> None:
+        table, position = self.out.table, 0
+        while position < columns.shape[1]:
+            self._more_room(columns.shape[1] - position)
+            gone = np.empty(table.n + columns.shape[1], np.int64)
+            position, n, fallen = plant(
+                columns, position, table.data, table.n, table.alive, self.moments.out.table.data, self.edges, self.heads,
                 self.chain, self.kids, self.ends, self.choosy, len(self.run.parts), gone,
             )  # fmt: skip
             self._added(n)
@@ -385,26 +385,26 @@ class Partials(MomentEdges):
         return [(np.arange(len(rows)), [(self.moments.out.table, moments, groups.owner)])]
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
-        table, own = self.out.table, keep[id(self.out.table)]
-        rows = np.flatnonzero(own)
+        table, kept = self.out.table, keep[id(self.out.table)]
+        rows = np.flatnonzero(kept)
         while len(rows):
             rows = unique(table.data[LEFT, rows])
             rows = rows[rows >= 0]
-            rows = rows[~own[rows]]
-            own[rows] = True
+            rows = rows[~kept[rows]]
+            kept[rows] = True
         moments = keep[id(self.moments.out.table)]
         for field in (RIGHT, k.FIRST, *range(k.STATE, k.STATE + len(self.run.parts))):
-            named = table.data[field, : table.n][own]
+            named = table.data[field, : table.n][kept]
             moments[named[named >= 0]] = True
 
     def moved(self, places: Mapping[int, Array]) -> None:
         table = self.out.table
-        own, moments = places[id(table)], places[id(self.moments.out.table)]
+        new_rows, moments = places[id(table)], places[id(self.moments.out.table)]
         closed = np.zeros(len(moments) - 1, bool) if self._open is None else ~self._open
         closed[self.closed] = True
         closed = moments[:-1][closed]
         self.closed, self._open = closed[closed >= 0], None
-        table.data[LEFT, : table.n] = own[table.data[LEFT, : table.n]]
+        table.data[LEFT, : table.n] = new_rows[table.data[LEFT, : table.n]]
         for field in (RIGHT, k.FIRST, *range(k.STATE, k.STATE + len(self.run.parts))):
             table.data[field, : table.n] = moments[table.data[field, : table.n]]
 

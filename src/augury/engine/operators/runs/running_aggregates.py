@@ -31,15 +31,15 @@ class RunningAggregate:
 
 def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: Sight) -> tuple[RunningAggregate, ...]:
     """The aggregates that one more iteration just adds to: those of values that the iteration alone has."""
-    found: dict[RunningAggregate, None] = {}
+    running: dict[RunningAggregate, None] = {}
     scalars = sight.runtime.context.scalars
     for part, aggregate in asked:
         names = set(sight.views[part].vars) | {name for name in (run.parts[part].label,) if name is not None}
         alone = all(variables(arg) | labels(arg) <= names for arg in aggregate.args)
         plain = aggregate.args and not has_earlier(aggregate)
         if plain and alone and accumulates(aggregate, scalars.functions, scalars.aggregates, ordered=False):
-            found[RunningAggregate(part, aggregate)] = None
-    return tuple(found)
+            running[RunningAggregate(part, aggregate)] = None
+    return tuple(running)
 
 
 class PartStates:
@@ -74,8 +74,8 @@ class PartStates:
         state[self.width : self.width + self.picks] = NO_KEY
         there = rows >= 0
         state[:, there] = self.state[:, rows[there]]
-        own = np.arange(count)
-        self.extend(own, np.full(count, ITSELF), own, moments, state)
+        numbers = np.arange(count)
+        self.extend(numbers, np.full(count, ITSELF), numbers, moments, state)
         return state
 
     def read(self, aggregate: Aggregate, state: Array) -> tuple[Array, Array]:
@@ -116,8 +116,10 @@ class RunningAggregates:
     def __init__(self, sight: Sight, kept: tuple[RunningAggregate, ...]) -> None:
         self.kept = kept
         self.parts = {
-            part: PartStates(sight, part, [one.aggregate for one in kept if one.part == part])
-            for part in dict.fromkeys(one.part for one in kept)
+            part: PartStates(
+                sight, part, [aggregate_kept.aggregate for aggregate_kept in kept if aggregate_kept.part == part]
+            )
+            for part in dict.fromkeys(aggregate_kept.part for aggregate_kept in kept)
         }
         self.count = 0
 

@@ -91,20 +91,20 @@ class Seeking:
         if not len(changed):
             return NONE
         table, index = self.moments.out.table, self.moments.index
-        found, marks = np.empty(table.n, np.int64), np.zeros(table.n, np.uint8)
+        sources, marks = np.empty(table.n, np.int64), np.zeros(table.n, np.uint8)
         count, touched = seekers(
-            changed, table.data, table.alive, index.prev, self.source, self.state, self.longest, found, marks
+            changed, table.data, table.alive, index.prev, self.source, self.state, self.longest, sources, marks
         )
         self.touched += touched
-        return found[:count].copy()
+        return sources[:count].copy()
 
     def _waiting(self, new: Array, chain_of: Array) -> Array:
         """The moments that wait in the chains of others; they wait no more until they have looked."""
         chains = unique(chain_of[new])
-        found = np.empty(self.known, np.int64)
-        count = waiting(chains, self.state, self.heads, self.moments.out.table.alive, found)
+        sources = np.empty(self.known, np.int64)
+        count = waiting(chains, self.state, self.heads, self.moments.out.table.alive, sources)
         self.touched += count
-        return found[:count].copy()
+        return sources[:count].copy()
 
     def _looked(self, sources: Array, lasts: int) -> Array:
         """Looks on from where each one is until it knows, or there is no more; the pairs that were found."""
@@ -119,23 +119,23 @@ class Seeking:
             return None
         table, index, tests, numbers = self.moments.out.table, self.moments.index, self.tests, self.tests.of
         numbers.summarise()
-        at, found = 0, [np.empty((2, 0), np.int64)]
+        position, portions = 0, [np.empty((2, 0), np.int64)]
         room = np.empty((2, 2 * len(sources) + 64), np.int64)
-        while at < len(sources):
+        while position < len(sources):
             came, count, touched = find_numbers(
-                sources, at, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
+                sources, position, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
                 tests.tests, numbers.numbers, tests.agree, numbers.codes, numbers.low, numbers.high,
                 numbers.whole[: numbers.blocks], number_tests.BLOCK, room,
             )  # fmt: skip
             self.touched += touched
-            found.append(room[:, :count].copy())
+            portions.append(room[:, :count].copy())
             if came < len(sources) and count == 0:
                 room = np.empty((2, 2 * room.shape[1]), np.int64)
-            at = came
-        return np.concatenate(found, axis=1)
+            position = came
+        return np.concatenate(portions, axis=1)
 
     def _found_by_asking(self, sources: Array, lasts: int) -> Array:
-        table, index, found = self.moments.out.table, self.moments.index, [np.empty((2, 0), np.int64)]
+        table, index, portions = self.moments.out.table, self.moments.index, [np.empty((2, 0), np.int64)]
         portion, open_ones = 1, sources
         while len(open_ones):
             pairs = np.empty((2, len(open_ones) * portion), np.int64)
@@ -149,7 +149,7 @@ class Seeking:
             if count:
                 met = np.ascontiguousarray(pairs[:, self.meets(self.move, pairs[0], pairs[1])])
                 np.minimum.at(self.state[S_FOUND], met[0], table.data[END, met[1]])
-                found.append(met)
+                portions.append(met)
             open_ones = open_ones[state == 0]
             portion = min(2 * portion, max(1, (1 << 20) // max(1, len(open_ones))))
-        return np.concatenate(found, axis=1)
+        return np.concatenate(portions, axis=1)

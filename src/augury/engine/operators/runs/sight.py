@@ -59,17 +59,17 @@ class Sight:
         return values
 
     def frame(
-        self, at: Mapping[int, Array], end: Times, own: int | None = None, only: set[str] | None = None
+        self, moments_of: Mapping[int, Array], end: Times, own_part: int | None = None, only: set[str] | None = None
     ) -> tuple[Frame, dict[str, Array]]:
         """Matches as rows, given the last moment of each part, -1 where there is none; and which ones have each label.
 
-        Of a part that repeats, its own variables are seen where it is `own`. `only` are the names that somebody looks at.
+        Of a part that repeats, its own variables are seen where it is `own_part`. `only` are the names that somebody looks at.
         """
         times, count = self.moments.out.table.data, len(end)
         vars: dict[str, Array] = {}
         labels: dict[str, tuple[Array, Array]] = {}
         has: dict[str, Array] = {}
-        for number, moments in at.items():
+        for number, moments in moments_of.items():
             part, view = self.run.parts[number], self.views[number]
             there = moments >= 0
             all_there = bool(there.all())
@@ -78,7 +78,7 @@ class Sight:
             if not all_there:
                 rows = np.where(there, rows, 0)
             for v, field in view.vars.items():
-                if (v in part.own and number != own) or (only is not None and v not in only):
+                if (v in part.own and number != own_part) or (only is not None and v not in only):
                     continue
                 if not view.table.n:
                     codes = np.full(count, OPEN, np.int64)
@@ -88,7 +88,7 @@ class Sight:
                         codes = np.where(there, codes, OPEN)
                 vars[v] = np.where(vars[v] == OPEN, codes, vars[v]) if v in vars else codes
             wanted = only is None or part.label in only
-            if part.label is not None and wanted and (number == own or not part.repeats):
+            if part.label is not None and wanted and (number == own_part or not part.repeats):
                 labels[part.label] = (times[START, safe], times[END, safe])
                 has[part.label] = there
         zeros = np.arange(count, dtype=np.int64)
@@ -114,21 +114,21 @@ class Sight:
         argument, function, earlier = aggregate.args[0], aggregate.function, has_earlier(aggregate)
         if function in ("last", "first") and not aggregate.distinct and not earlier:
             codes, some = np.full(len(groups), NULL, np.int64), groups.some
-            place = groups.starts[some] + (groups.counts[some] - 1 if function == "last" else 0)
+            position = groups.starts[some] + (groups.counts[some] - 1 if function == "last" else 0)
             if len(some):
-                codes[some], ok[some] = self.values(argument, part, moments[place], _taken(more, some))
+                codes[some], ok[some] = self.values(argument, part, moments[position], _taken(more, some))
             return codes, ok
-        known = _taken(more, groups.owner)
+        bound = _taken(more, groups.owner)
         if earlier:
-            given, fine = self._with_earlier(argument, part, members, known)
+            codes_of, fine = self._with_earlier(argument, part, members, bound)
         else:
-            given, fine = self.values(argument, part, moments, known)
+            codes_of, fine = self.values(argument, part, moments, bound)
         ok[groups.owner[~fine]] = False
-        codes, unsure = group_aggregates(context, aggregate, groups, {argument: MemberValues.of(context, given)})
+        codes, unsure = group_aggregates(context, aggregate, groups, {argument: MemberValues.of(context, codes_of)})
         for g in [] if unsure is None else np.flatnonzero(unsure & ok).tolist():
-            own = given[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
-            if own or function == "count":
-                code = code_of(context, aggregate, map(context.dictionary.decode, own), self.rule)
+            values = codes_of[groups.starts[g] : groups.starts[g] + groups.counts[g]].tolist()
+            if values or function == "count":
+                code = code_of(context, aggregate, map(context.dictionary.decode, values), self.rule)
                 codes[g], ok[g] = (NULL, False) if code is None else (code, True)
         return codes, ok
 
@@ -176,11 +176,11 @@ class Sight:
 
     def _results_in(self, names: set[str]) -> list[RunResult]:
         """The results among variables, after those that they are computed of."""
-        found: set[str] = set()
-        while new := (names & self.results.keys()) - found:
-            found |= new
+        reached: set[str] = set()
+        while new := (names & self.results.keys()) - reached:
+            reached |= new
             names = names.union(*(variables(*self.results[name].aggregate.args) for name in new))
-        return sorted((self.results[name] for name in found), key=lambda result: (result.part, result.name))
+        return sorted((self.results[name] for name in reached), key=lambda result: (result.part, result.name))
 
     def _with_results(
         self, condition: Condition, frame: Frame, has: Mapping[str, Array], kept: Array, compute: Compute
@@ -237,13 +237,13 @@ class Sight:
         rows, others = np.flatnonzero(ready), np.flatnonzero(~ready)
         part = frame.take(rows) if len(others) else frame
         numbers = np.arange(len(rows))
-        found = self.runtime.context.select((condition,), replace(part, left=numbers, right=numbers), self.rule)
-        order = rows[found.left]
+        selected = self.runtime.context.select((condition,), replace(part, left=numbers, right=numbers), self.rule)
+        order = rows[selected.left]
         if len(others):
             order, rest = np.concatenate([others, order]), frame.take(others)
-            rest.vars |= {v: np.full(len(others), OPEN, np.int64) for v in found.vars if v not in rest.vars}
-            found = joined_frames([rest, found])
-        return replace(found, left=frame.left[order], right=frame.right[order]), order
+            rest.vars |= {v: np.full(len(others), OPEN, np.int64) for v in selected.vars if v not in rest.vars}
+            selected = joined_frames([rest, selected])
+        return replace(selected, left=frame.left[order], right=frame.right[order]), order
 
 
 def without_open(frame: Frame, names: Iterable[str]) -> Frame:

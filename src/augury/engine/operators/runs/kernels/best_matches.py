@@ -69,9 +69,9 @@ def latest_start(m: int, move: int, chains: MomentChains, links: MomentLinks, ru
 
 
 @helper
-def state_at(m: int, part: int, times: int, found: SearchStates, call: int) -> tuple[int, int]:
+def state_at(m: int, part: int, times: int, memo: SearchStates, call: int) -> tuple[int, int]:
     """The number of a state, -1 where there is none yet, and its slot in the table of those of this call."""
-    states, slots = found.states, found.slots
+    states, slots = memo.states, memo.slots
     mask = slots.shape[1] - 1
     slot = (31 * m + 7 * part + times) & mask
     while slots[0, slot] == call:
@@ -149,16 +149,16 @@ def search(
     chains: MomentChains,
     links: MomentLinks,
     run: RunShape,
-    found: SearchStates,
+    memo: SearchStates,
     count: int,
     call: int,
 ) -> tuple[int, int, int]:
     """The best way on from a first moment as an iteration of a part: its state, how many states there are, and how many
     ways were tried. The state is -1 where there is no room."""
     data, alive, edges, window = chains.data, chains.alive, links.edges, run.window
-    states, stack, slots = found.states, found.stack, found.slots
+    states, stack, slots = memo.states, memo.stack, memo.slots
     parts, tried = len(run.least), 0
-    s, slot = state_at(first, root, counted(1, root, run), found, call)
+    s, slot = state_at(first, root, counted(1, root, run), memo, call)
     if s >= 0 and usable(s, first, states, data):
         return s, count, 0
     if s < 0:
@@ -210,7 +210,7 @@ def search(
             continue
         tried += 1
         x, again = edges[TO, e], counted(times + 1 if target == part else 1, target, run)
-        following, slot = state_at(x, target, again, found, call)
+        following, slot = state_at(x, target, again, memo, call)
         if following >= 0 and usable(following, first, states, data):
             offer(s, option, e, following, states, chains, edges, run)
             continue
@@ -226,12 +226,12 @@ def search(
 
 
 @helper
-def store_path(depth: int, first: int, clean: bool, found: SearchStates, pool: MatchPool, used: int, n: int) -> None:
+def store_path(depth: int, first: int, clean: bool, memo: SearchStates, pool: MatchPool, used: int, n: int) -> None:
     """A match of the states on the stack."""
     paths = pool.paths
     for d in range(depth + 1):
-        pool.moments[0, used + d] = found.states[S_MOMENT, found.stack[d, AT_STATE]]
-        pool.moments[1, used + d] = found.states[S_PART, found.stack[d, AT_STATE]]
+        pool.moments[0, used + d] = memo.states[S_MOMENT, memo.stack[d, AT_STATE]]
+        pool.moments[1, used + d] = memo.states[S_PART, memo.stack[d, AT_STATE]]
     paths[P_FIRST, n], paths[P_AT, n], paths[P_LENGTH, n] = first, used, depth + 1
     paths[P_NEXT, n], paths[P_ROW, n], paths[P_STANDS, n], paths[P_OF, n] = -1, -1, 1, -1
     paths[P_CLEAN, n] = clean
@@ -239,7 +239,7 @@ def store_path(depth: int, first: int, clean: bool, found: SearchStates, pool: M
 
 @helper
 def write_matches(
-    root: int, first: int, clean: bool, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, call: int,
+    root: int, first: int, clean: bool, chains: MomentChains, links: MomentLinks, run: RunShape, memo: SearchStates, call: int,
     number: int, pool: MatchPool, used: int, n: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The best matches from a state on: with SKIP the first of them; `merged`, one for each last moment; else all. `number`
@@ -247,8 +247,8 @@ def write_matches(
 
     How much of the pool is used then, and how many matches there are; -1 where there is no room.
     """
-    data, edges, states, stack = chains.data, links.edges, found.states, found.stack
-    one, depth, before, filled = run.skip > -2, 0, n, used
+    data, edges, states, stack = chains.data, links.edges, memo.states, memo.stack
+    single, depth, before, filled = run.skip > -2, 0, n, used
     stack[0, AT_STATE], stack[0, AT_EDGE] = root, -1
     while depth >= 0:
         s = stack[depth, AT_STATE]
@@ -256,16 +256,16 @@ def write_matches(
         if move == ACCEPT:
             if used + depth + 1 > pool.moments.shape[1] or n + 1 >= pool.paths.shape[1]:
                 return -1, n
-            store_path(depth, first, clean, found, pool, used, n)
+            store_path(depth, first, clean, memo, pool, used, n)
             used, n = used + depth + 1, n + 1
-            if one:
+            if single:
                 return used, n
             if n - before > ALTERNATIVES and used - filled > run.most_matches:
                 return TOO_MANY, n
             depth -= 1
             continue
         following = -1
-        if one:
+        if single:
             following = states[S_NEXT, s]
         else:
             target, e = run.moves[1, move], stack[depth, AT_EDGE]
@@ -274,7 +274,7 @@ def write_matches(
             while e >= 0:
                 x = edges[TO, e]
                 if edges[BITS, e] & (1 << move) and chains.alive[x] and data[END, x] - data[START, first] <= run.window:
-                    following, _ = state_at(x, target, again, found, call)
+                    following, _ = state_at(x, target, again, memo, call)
                     if (
                         states[S_FOUND, following]
                         and compared_counts(s, following, target, states, run.quantified, False) == 0
@@ -295,7 +295,7 @@ def write_matches(
 
 @helper
 def attempt(
-    first: int, starts: int, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, count: int, call: int,
+    first: int, starts: int, chains: MomentChains, links: MomentLinks, run: RunShape, memo: SearchStates, count: int, call: int,
     number: int, pool: MatchPool, used: int, n: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """The best matches that begin with a moment: how much of the pool is used then, how many paths and states there are,
@@ -306,15 +306,15 @@ def attempt(
     for r in range(len(run.roots)):
         if not starts & (1 << run.roots[r]):
             continue
-        root, count, more = search(first, run.roots[r], chains, links, run, found, count, call)
+        root, count, more = search(first, run.roots[r], chains, links, run, memo, count, call)
         tried += more
         if root < 0:
             return NO_STATES, n, count, tried, latest
-        latest = max(latest, found.states[S_REACH, root])
-        if found.states[S_FOUND, root]:
-            clean = r == 0 and found.states[S_CLEAN, root] == 1 and found.states[S_CUT, root] == 0
+        latest = max(latest, memo.states[S_REACH, root])
+        if memo.states[S_FOUND, root]:
+            clean = r == 0 and memo.states[S_CLEAN, root] == 1 and memo.states[S_CUT, root] == 0
             before = n
-            used, n = write_matches(root, first, clean, chains, links, run, found, call, number, pool, used, n)
+            used, n = write_matches(root, first, clean, chains, links, run, memo, call, number, pool, used, n)
             if used < 0:
                 return used, before, count, tried, latest
             break

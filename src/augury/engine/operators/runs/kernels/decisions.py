@@ -44,8 +44,8 @@ def summed_up(chosen: Array, paths: Array, pool: Array, ranks: Array, parts: int
             states[part, p] = -1
             states[parts + part, p] = 0
         states[2 * parts, p] = 0
-        for at in range(paths[P_AT, p], paths[P_AT, p] + paths[P_LENGTH, p]):
-            moment, part = pool[0, at], pool[1, at]
+        for position in range(paths[P_AT, p], paths[P_AT, p] + paths[P_LENGTH, p]):
+            moment, part = pool[0, position], pool[1, position]
             states[part, p] = moment
             states[parts + part, p] += 1
             states[2 * parts, p] = max(states[2 * parts, p], ranks[moment])
@@ -76,13 +76,13 @@ def goes_on(
 
     It is the last match of its key, ends with the moment before, was found without a doubt, and prefers to go on.
     """
-    data, prev, known, paths = chains.data, chains.prev, decided.known, pool.paths
+    data, prev, table, paths = chains.data, chains.prev, decided.known, pool.paths
     a, e, b = prev[c], links.into[c], chains.after[c]
     if a < 0 or (b >= 0 and decided.tried[b] >= 0) or not chains.alive[a] or decided.tried[a] < 0 or e < 0:
         return -1, 0
     if links.edges[INTO, e] >= 0 or links.edges[FROM, e] != a:
         return -1, 0
-    s = known[a, LAST]
+    s = table[a, LAST]
     if s < 0 or decided.first_paths[s] < 0 or (data[END, prev[a]] == data[END, a] and prev[a] >= 0):
         return -1, 0
     p = decided.first_paths[s]
@@ -100,7 +100,7 @@ def goes_on(
         if data[START, s] + run.window <= data[END, c]:  # nothing that follows is within the window
             return -1, 0
         reach = min(reach, data[START, s] + run.window)
-    return (int(p), int(reach)) if reach >= known[a, FAR] >= data[START, c] else (-1, 0)
+    return (int(p), int(reach)) if reach >= table[a, FAR] >= data[START, c] else (-1, 0)
 
 
 @helper
@@ -108,7 +108,7 @@ def add_iteration(
     c: int, p: int, reach: int, data: RowData, decided: Decisions, pool: MatchPool, used: int, n: int
 ) -> int:
     """A match with one moment more takes the place of a match; how much of the pool is used then."""
-    moments, paths, known = pool.moments, pool.paths, decided.known
+    moments, paths, table = pool.moments, pool.paths, decided.known
     first, length = paths[P_AT, p], paths[P_LENGTH, p]
     part = moments[1, first + length - 1]
     if first + length != used:  # behind it there are others
@@ -122,8 +122,8 @@ def add_iteration(
     paths[P_AT, n], paths[P_LENGTH, n], paths[P_ROW, n], paths[P_OF, n] = first, length + 1, -1, p
     paths[P_STANDS, p] = 0
     decided.first_paths[paths[P_FIRST, p]] = n
-    known[c, REACH], known[c, FAR], known[c, LINKED] = -FOREVER, reach, 1
-    known[c, BOUND], known[c, LAST], known[c, UP_TO] = data[END, c], paths[P_FIRST, p], reach
+    table[c, REACH], table[c, FAR], table[c, LINKED] = -FOREVER, reach, 1
+    table[c, BOUND], table[c, LAST], table[c, UP_TO] = data[END, c], paths[P_FIRST, p], reach
     return int(used + 1)
 
 
@@ -131,11 +131,11 @@ def add_iteration(
 def on_the_way(c: int, chains: MomentChains, links: MomentLinks, run: RunShape, decided: Decisions) -> int:
     """The latest start of what may follow a new last moment that goes on with what is open, where no match can end with
     it: then nothing is decided yet. Else long before all others."""
-    data, edges, known, tried = chains.data, links.edges, decided.known, decided.tried
+    data, edges, table, tried = chains.data, links.edges, decided.known, decided.tried
     a, e, b = chains.prev[c], links.into[c], chains.after[c]
     if tried[c] >= 0 or a < 0 or e < 0 or (b >= 0 and tried[b] >= 0):
         return -FOREVER
-    if not chains.alive[a] or tried[a] < 0 or data[END, a] >= data[START, c] or known[a, FAR] < data[START, c]:
+    if not chains.alive[a] or tried[a] < 0 or data[END, a] >= data[START, c] or table[a, FAR] < data[START, c]:
         return -FOREVER
     starts = decided.begins[c]
     ends = starts
@@ -150,7 +150,7 @@ def on_the_way(c: int, chains: MomentChains, links: MomentLinks, run: RunShape, 
             if run.may_end[part]:
                 return -FOREVER
             reach = max(reach, open_until(c, part, data, run))
-    return reach if ends != starts and reach >= known[a, FAR] else -FOREVER
+    return reach if ends != starts and reach >= table[a, FAR] else -FOREVER
 
 
 @helper
@@ -172,12 +172,12 @@ def head_of(m: int, alive: Flags, prev: Integers, after: Integers) -> int:
 def first_to_decide(c: int, chains: MomentChains, decided: Decisions) -> tuple[int, int, int]:
     """Behind the last moment that a change cannot concern: the moment to decide from, -1 for the first of the chain; that
     last moment, -1 where there is none; and how many were looked at."""
-    data, alive, known, tried = chains.data, chains.alive, decided.known, decided.tried
+    data, alive, table, tried = chains.data, chains.alive, decided.known, decided.tried
     begins, touched = data[START, c], 0
     here = chains.prev[c]
-    while here >= 0 and (not alive[here] or data[END, here] >= begins or known[here, FAR] >= begins or tried[here] < 0):
+    while here >= 0 and (not alive[here] or data[END, here] >= begins or table[here, FAR] >= begins or tried[here] < 0):
         touched += 1
-        if alive[here] and tried[here] >= 0 and known[here, LINKED]:
+        if alive[here] and tried[here] >= 0 and table[here, LINKED]:
             begins = min(begins, data[START, here])
         here = chains.prev[here]
     first = chains.after[here] if here >= 0 else head_of(c, alive, chains.prev, chains.after)
@@ -221,13 +221,13 @@ def found_again(m: int, begun: int, n: int, decided: Decisions, pool: MatchPool)
 @helper
 def next_bound(p: int, bound: int, data: RowData, run: RunShape, pool: MatchPool) -> int:
     """From when on the next match may begin, after one that is taken."""
-    at, length = pool.paths[P_AT, p], pool.paths[P_LENGTH, p]
+    first_event, length = pool.paths[P_AT, p], pool.paths[P_LENGTH, p]
     if run.skip == -1:
-        return int(data[END, pool.moments[0, at + length - 1]])
+        return int(data[END, pool.moments[0, first_event + length - 1]])
     if run.skip >= 0:
         for d in range(length):
-            if pool.moments[1, at + d] == run.skip:
-                bound = data[START, pool.moments[0, at + d]]
+            if pool.moments[1, first_event + d] == run.skip:
+                bound = data[START, pool.moments[0, first_event + d]]
                 if run.skip_to_first:
                     break
     return int(bound)
@@ -235,7 +235,7 @@ def next_bound(p: int, bound: int, data: RowData, run: RunShape, pool: MatchPool
 
 @Kernel
 def decide(
-    changed: Array, at: int, chains: MomentChains, links: MomentLinks, run: RunShape, found: SearchStates, call: int, ties: Array,
+    changed: Array, position: int, chains: MomentChains, links: MomentLinks, run: RunShape, memo: SearchStates, call: int, ties: Array,
     decided: Decisions, pool: MatchPool, used: int, n: int, fallen: Array, fell: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
@@ -244,9 +244,9 @@ def decide(
     came, how much of the pool is used, how many paths there are, how many moments it looked at, and how many matches fell.
     """
     data, alive, skip = chains.data, chains.alive, run.skip
-    known, tried, first_paths, paths = decided.known, decided.tried, decided.first_paths, pool.paths
+    table, tried, first_paths, paths = decided.known, decided.tried, decided.first_paths, pool.paths
     touched = count_states = attempts = 0
-    for i in range(at, len(changed)):
+    for i in range(position, len(changed)):
         c = changed[i]
         if alive[c] and tried[c] == call:
             continue
@@ -256,9 +256,9 @@ def decide(
             reach = on_the_way(c, chains, links, run, decided)
             if reach > -FOREVER:
                 a = chains.prev[c]
-                known[c, REACH], known[c, FAR], known[c, LAST], known[c, LINKED] = reach, reach, known[a, LAST], 1
-                known[c, BOUND] = max(known[a, BOUND], decided.lower_bounds[c])
-                known[c, UP_TO] = reach
+                table[c, REACH], table[c, FAR], table[c, LAST], table[c, LINKED] = reach, reach, table[a, LAST], 1
+                table[c, BOUND] = max(table[a, BOUND], decided.lower_bounds[c])
+                table[c, UP_TO] = reach
                 tried[c] = call
                 touched += 1
                 continue
@@ -279,7 +279,7 @@ def decide(
         touched += looked
         far, bound, last = -FOREVER, -FOREVER, -1
         if before >= 0:
-            far, bound, last = known[before, FAR], known[before, BOUND], known[before, LAST]
+            far, bound, last = table[before, FAR], table[before, BOUND], table[before, LAST]
         end, same = data[END, c], False
         while here >= 0 and not same:
             same = data[END, here] > end
@@ -298,7 +298,7 @@ def decide(
                 if free:
                     attempts += 1
                     used, n, count_states, looked, reach = attempt(
-                        m, decided.begins[m], chains, links, run, found, count_states, call, attempts, pool, used, n
+                        m, decided.begins[m], chains, links, run, memo, count_states, call, attempts, pool, used, n
                     )
                     touched += looked
                     if used < 0:
@@ -321,40 +321,40 @@ def decide(
                     first_paths[m] = begun if n > begun else -1
                     for p in range(begun, n - 1):
                         paths[P_NEXT, p] = p + 1
-                known[m, REACH], known[m, LINKED] = reach, 0
+                table[m, REACH], table[m, LINKED] = reach, 0
                 far = max(far, reach)
-                known[m, UP_TO] = far
+                table[m, UP_TO] = far
                 if first_paths[m] >= 0:
                     last, bound = m, next_bound(first_paths[m], bound, data, run, pool)
                 same = same and tried[m] >= 0
                 tried[m] = call
             for t in range(count):  # what ends together is known together
                 m = ties[t]
-                same = same and known[m, FAR] == far and known[m, BOUND] == bound and known[m, LAST] == last
-                known[m, FAR], known[m, BOUND], known[m, LAST] = far, bound, last
+                same = same and table[m, FAR] == far and table[m, BOUND] == bound and table[m, LAST] == last
+                table[m, FAR], table[m, BOUND], table[m, LAST] = far, bound, last
     return len(changed), used, n, touched, fell
 
 
 @Kernel
-def reaches(n: int, chains: MomentChains, decided: Decisions, found: Array) -> None:
+def reaches(n: int, chains: MomentChains, decided: Decisions, result: Array) -> None:
     """The latest start of an event that may change the matches of all moments that end no later than each one, of each one
     itself, and of all up to it in the order of events.
 
     A moment that was linked to what came before it stands for all that reached it: it is told to these here.
     """
-    data, known = chains.data, decided.known
+    data, table = chains.data, decided.known
     for tail in range(n):
         if chains.after[tail] >= 0:
             continue
         here, linked, latest = tail, -1, FOREVER
         while here >= 0:
-            found[0, here] = found[1, here] = found[2, here] = FOREVER
+            result[0, here] = result[1, here] = result[2, here] = FOREVER
             if chains.alive[here] and decided.tried[here] >= 0:
-                found[0, here], found[1, here] = known[here, FAR], known[here, REACH]
-                found[2, here] = known[here, UP_TO]
+                result[0, here], result[1, here] = table[here, FAR], table[here, REACH]
+                result[2, here] = table[here, UP_TO]
                 for row in range(3):
-                    if linked >= 0 and found[row, here] >= data[START, linked]:
-                        found[row, here] = max(found[row, here], latest)
-                if known[here, LINKED]:
-                    linked, latest = here, found[0, here]
+                    if linked >= 0 and result[row, here] >= data[START, linked]:
+                        result[row, here] = max(result[row, here], latest)
+                if table[here, LINKED]:
+                    linked, latest = here, result[0, here]
             here = chains.prev[here]

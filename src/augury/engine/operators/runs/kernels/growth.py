@@ -190,14 +190,14 @@ def fell(p: int, alive: Flags, kids: Array, gone: Array, count: int) -> int:
 
 
 @Kernel
-def firsts_at(moments: Array, data: RowData, alive: Flags, heads: Integers, chain: Array, found: Array) -> int:
+def firsts_at(moments: Array, data: RowData, alive: Flags, heads: Integers, chain: Array, firsts: Array) -> int:
     """The partial matches of one moment each at some moments; how many."""
     count = 0
     for i in range(len(moments)):
         p = heads[moments[i]]
         while p >= 0:
             if alive[p] and data[LEFT, p] < 0:
-                found[count] = p
+                firsts[count] = p
                 count += 1
             p = chain[p]
     return count
@@ -262,16 +262,16 @@ def fall_along(
 
 @Kernel
 def plant(
-    given: Array, at: int, data: RowData, n: int, alive: Flags, moments: Array, edges: Array, heads: Integers, chain: Array, kids: Array,
+    columns: Array, position: int, data: RowData, n: int, alive: Flags, moments: Array, edges: Array, heads: Integers, chain: Array, kids: Array,
     moves: Array, choosy: int, parts: int, gone: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Partial matches go on by moves that were asked about: (partial match, edge, move). By a move in `choosy` just the
     soonest goes on. How far it came, how many partial matches there are, and how many fell."""
     fallen, room = 0, data.shape[1]
-    for i in range(at, given.shape[1]):
+    for i in range(position, columns.shape[1]):
         if n == room:
             return i, n, fallen
-        p, x, m = given[0, i], edges[TO, given[1, i]], given[2, i]
+        p, x, m = columns[0, i], edges[TO, columns[1, i]], columns[2, i]
         part = moves[1, m]
         if not alive[p]:
             continue
@@ -291,25 +291,25 @@ def plant(
             put(data, n, p, x, part, moments, parts, heads, chain, kids)
             alive[n] = 1
             n += 1
-    return given.shape[1], n, fallen
+    return columns.shape[1], n, fallen
 
 
 @Kernel
-def chains(rows: RowIds, data: RowData, found: Array, lengths: Array) -> int:
+def chains(rows: RowIds, data: RowData, members: Array, lengths: Array) -> int:
     """The partial matches that rows consist of, each row's from its first moment to its last; how many in all."""
     count = 0
     for i in range(len(rows)):
         first, p = count, rows[i]
         while p >= 0:
-            if count < len(found):
-                found[count] = p
+            if count < len(members):
+                members[count] = p
             count += 1
             p = data[LEFT, p]
         lengths[i] = count - first
-        if count <= len(found):
+        if count <= len(members):
             lo, hi = first, count - 1
             while lo < hi:
-                found[lo], found[hi] = found[hi], found[lo]
+                members[lo], members[hi] = members[hi], members[lo]
                 lo += 1
                 hi -= 1
     return count

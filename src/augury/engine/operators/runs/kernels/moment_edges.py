@@ -13,23 +13,23 @@ MAKES_NO_ARRAYS = True
 @helper
 def is_some_part(data: RowData, moment: int, rows: RowIds) -> bool:
     """Whether a moment may be part of a match; else it just stands between others."""
-    found = False
+    some = False
     for p in range(len(rows)):
-        found = found or data[rows[p], moment] >= 0
-    return found
+        some = some or data[rows[p], moment] >= 0
+    return some
 
 
 @Kernel
 def before(
-    targets: Array, at: int, data: RowData, alive: Flags, prev: Integers, rows: RowIds, links: Array, neighbours: bool,
-    longest: int, latest: Array, found: Array,
+    targets: Array, position: int, data: RowData, alive: Flags, prev: Integers, rows: RowIds, links: Array, neighbours: bool,
+    longest: int, latest: Array, result: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Edges into moments, from the target `at` on: (from, to, kinds). How far it came, how many it found and looked at.
+    """Edges into moments, from the target `position` on: (from, to, kinds). How far it came, how many it found and looked at.
 
     `links` says for each part what leads to it: 0 neighbours, 1 what no other moment of that part lies behind, 2 all before.
     """
-    n, room, touched, parts = 0, found.shape[1], 0, len(rows)
-    for i in range(at, len(targets)):
+    n, room, touched, parts = 0, result.shape[1], 0, len(rows)
+    for i in range(position, len(targets)):
         x = targets[i]
         if not alive[x] or not is_some_part(data, x, rows):
             continue
@@ -54,9 +54,9 @@ def before(
             if data[START, here] >= least and is_some_part(data, here, rows):
                 if n == room:
                     return i, began, touched
-                found[0, n] = here
-                found[1, n] = x
-                found[2, n] = kinds
+                result[0, n] = here
+                result[1, n] = x
+                result[2, n] = kinds
                 n += 1
             begins = data[START, here]
             latest[parts] = max(latest[parts], begins)
@@ -69,15 +69,15 @@ def before(
 
 @Kernel
 def behind(
-    changed: Array, at: int, data: RowData, alive: Flags, after: Integers, rows: RowIds, links: Array, lasts: int,
-    soonest: Array, found: Array,
+    changed: Array, position: int, data: RowData, alive: Flags, after: Integers, rows: RowIds, links: Array, lasts: int,
+    soonest: Array, result: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The moments whose edges may be others because some have come or gone: (changed, behind, whether all lead there).
 
     How far it came, how many it found, and how many it looked at. No moment lasts longer than `lasts`.
     """
-    n, room, touched, parts = 0, found.shape[1], 0, len(rows)
-    for i in range(at, len(changed)):
+    n, room, touched, parts = 0, result.shape[1], 0, len(rows)
+    for i in range(position, len(changed)):
         x = changed[i]
         began, ends = n, data[END, x]
         waiting = 1
@@ -102,9 +102,9 @@ def behind(
             if near or follows:
                 if n == room:
                     return i, began, touched
-                found[0, n] = x
-                found[1, n] = here
-                found[2, n] = 1 if near else 0
+                result[0, n] = x
+                result[1, n] = here
+                result[2, n] = 1 if near else 0
                 n += 1
             soonest[parts] = min(soonest[parts], end)
             waiting += end <= soonest[parts] + lasts
@@ -128,25 +128,25 @@ def lies_before(first: int, n: int, after: Integers, late: Array) -> None:
 
 
 @Kernel
-def neighbours(data: RowData, alive: Flags, n: int, after: Integers, found: Array) -> None:
+def neighbours(data: RowData, alive: Flags, n: int, after: Integers, result: Array) -> None:
     """For each moment the first one to end of those that start after its end; -1 where there is none."""
     for x in range(n):
         here = after[x]
         while here >= 0 and (not alive[here] or data[START, here] <= data[END, x]):
             here = after[here]
-        found[x] = here
+        result[x] = here
 
 
 @Kernel
-def soonest(data: RowData, alive: Flags, n: int, edges: Array, out: Array, move: int, found: Array) -> None:
+def soonest(data: RowData, alive: Flags, n: int, edges: Array, out: Array, move: int, result: Array) -> None:
     """For each moment the first one to end of those that an edge leads to by a move; -1 where there is none."""
     for x in range(n):
-        found[x] = -1
+        result[x] = -1
         e = out[x]
         while e >= 0:
             y = edges[TO, e]
-            if edges[BITS, e] & (1 << move) and alive[y] and (found[x] < 0 or data[END, y] < data[END, found[x]]):
-                found[x] = y
+            if edges[BITS, e] & (1 << move) and alive[y] and (result[x] < 0 or data[END, y] < data[END, result[x]]):
+                result[x] = y
             e = edges[OUT, e]
 
 
@@ -164,7 +164,7 @@ def add_edge(e: int, source: int, target: int, edges: Array, into: Array, out: A
 
 @Kernel
 def relink(
-    targets: Array, given: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
+    targets: Array, columns: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
     cut: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Puts edges (from, to, moves) among those there are; all that lead to the targets are given, other ones may be.
@@ -172,18 +172,18 @@ def relink(
 
     Returns how many edges there are, how many have moves that are new (`queue`: edge, moves) and how many lost some (`cut`).
     """
-    added = known = 0
+    added = cuts = 0
     for i in range(len(targets)):
         e = into[targets[i]]
         while e >= 0:
-            cut[0, known] = e
-            cut[1, known] = edges[BITS, e] & ~sought
-            known += 1
+            cut[0, cuts] = e
+            cut[1, cuts] = edges[BITS, e] & ~sought
+            cuts += 1
             edges[BITS, e] &= sought
             e = edges[INTO, e]
     first = n  # edges from here on are new
-    for i in range(given.shape[1]):
-        a, x, bits = given[0, i], given[1, i], given[2, i]
+    for i in range(columns.shape[1]):
+        a, x, bits = columns[0, i], columns[1, i], columns[2, i]
         if bits == 0:
             continue
         e = into[x] if search else -1
@@ -199,7 +199,7 @@ def relink(
             added += queue[1, added] != 0
         edges[BITS, e] |= bits
     lost = 0
-    for i in range(known):
+    for i in range(cuts):
         e, old = cut[0, i], cut[1, i]
         new = edges[BITS, e] & ~sought
         if new & ~old:
@@ -215,22 +215,22 @@ def relink(
 
 @Kernel
 def rewire(
-    sources: Array, mask: int, given: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
+    sources: Array, mask: int, columns: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
 ) -> tuple[int, int, int]:
     """Puts edges (from, to) that go by the move of a mask among those there are; of the sources, all of them are given.
 
     Returns how many edges there are, how many have moves that are new (`queue`) and how many lost some (`cut`).
     """
-    known = added = lost = 0
+    cuts = added = lost = 0
     for i in range(len(sources)):
         e = out[sources[i]]
         while e >= 0:
             if edges[BITS, e] & mask:
-                cut[0, known] = e
-                known += 1
+                cut[0, cuts] = e
+                cuts += 1
             e = edges[OUT, e]
-    for i in range(given.shape[1]):
-        a, x = given[0, i], given[1, i]
+    for i in range(columns.shape[1]):
+        a, x = columns[0, i], columns[1, i]
         e = out[a]
         while e >= 0 and edges[TO, e] != x:
             e = edges[OUT, e]
@@ -243,14 +243,14 @@ def rewire(
             queue[1, added] = mask
             added += 1
         edges[BITS, e] |= mask | FOUND
-        given[2, i] = e
-    for i in range(known):
+        columns[2, i] = e
+    for i in range(cuts):
         e = cut[0, i]
         if not edges[BITS, e] & FOUND:
             edges[BITS, e] &= ~mask
             cut[0, lost] = e
             cut[1, lost] = mask
             lost += 1
-    for i in range(given.shape[1]):
-        edges[BITS, given[2, i]] &= ~FOUND
+    for i in range(columns.shape[1]):
+        edges[BITS, columns[2, i]] &= ~FOUND
     return n, added, lost

@@ -38,7 +38,7 @@ def chains_of(new: Array, prev: Integers, after: Integers, chain_of: Array, coun
 
 @Kernel
 def seekers(
-    changed: Array, data: RowData, alive: Flags, prev: Integers, source: int, state: Array, longest: int, found: Array, marks: Array
+    changed: Array, data: RowData, alive: Flags, prev: Integers, source: int, state: Array, longest: int, result: Array, marks: Array
 ) -> tuple[int, int]:  # fmt: skip
     """The moments before others that may find something else now; how many, and how many it looked at."""
     count = touched = 0
@@ -58,14 +58,14 @@ def seekers(
                 and state[S_FOUND, here] >= start
             ):
                 marks[here] = 1
-                found[count] = here
+                result[count] = here
                 count += 1
             here = prev[here]
     return count, touched
 
 
 @Kernel
-def waiting(chains: Array, state: Array, heads: Integers, alive: Flags, found: Array) -> int:
+def waiting(chains: Array, state: Array, heads: Integers, alive: Flags, result: Array) -> int:
     """Takes the moments that wait out of their chains; how many there are."""
     count = 0
     for i in range(len(chains)):
@@ -75,7 +75,7 @@ def waiting(chains: Array, state: Array, heads: Integers, alive: Flags, found: A
             after = state[S_NEXT, here]
             state[S_NEXT, here] = NOT_WAITING
             if alive[here]:
-                found[count] = here
+                result[count] = here
                 count += 1
             here = after
     return count
@@ -123,8 +123,8 @@ def candidates(
     for i in range(len(sources)):
         m = sources[i]
         here = after[state[S_AT, m] if state[S_AT, m] >= 0 else m]
-        given, last = 0, state[S_AT, m]
-        while here >= 0 and given < portion:
+        listed, last = 0, state[S_AT, m]
+        while here >= 0 and listed < portion:
             touched += 1
             if alive[here] and data[START, here] > data[END, m]:
                 if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
@@ -134,7 +134,7 @@ def candidates(
                     pairs[0, n] = m
                     pairs[1, n] = here
                     n += 1
-                    given += 1
+                    listed += 1
             if alive[here]:
                 last = here
             here = after[here]
@@ -177,7 +177,7 @@ def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, bl
 
 @Kernel
 def find_numbers(
-    sources: Array, at: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
+    sources: Array, position: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
     tests: Array, numbers: Array, agree: Array, codes: Codes, low: Array, high: Array, whole: Array, size: int,
     pairs: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -188,22 +188,22 @@ def find_numbers(
     and whose `low` and `high` numbers rule all of them out, is passed over. How far it came, the pairs, and looked at.
     """
     n = touched = 0
-    for i in range(at, len(sources)):
+    for i in range(position, len(sources)):
         m, began = sources[i], n
-        place, least = state[S_AT, m], state[S_FOUND, m]
-        here = after[place if place >= 0 else m]
+        spot, least = state[S_AT, m], state[S_FOUND, m]
+        here = after[spot if spot >= 0 else m]
         full = False
         while here >= 0:
             touched += 1
             if alive[here] and data[START, here] > data[END, m]:
                 if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
-                    place = -2
+                    spot = -2
                     break
                 block = here // size
-                known = here % size == 0 and block < len(whole) and whole[block]
-                if known and none_holds(tests, numbers, low, high, m, block):
-                    place = here + size - 1
-                    here = after[place]
+                passed = here % size == 0 and block < len(whole) and whole[block]
+                if passed and none_holds(tests, numbers, low, high, m, block):
+                    spot = here + size - 1
+                    here = after[spot]
                     continue
                 if data[START, here] <= least and data[target, here] >= 0:
                     held = True
@@ -225,9 +225,9 @@ def find_numbers(
                         n += 1
                         least = min(least, data[END, here])
             if alive[here]:
-                place = here
+                spot = here
             here = after[here]
         if full:
             return i, began, touched
-        state[S_AT, m], state[S_FOUND, m] = place, least
+        state[S_AT, m], state[S_FOUND, m] = spot, least
     return len(sources), n, touched
