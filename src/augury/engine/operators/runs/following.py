@@ -17,6 +17,7 @@ from augury.core.jit import Kernel
 from augury.engine.operators.base import Operator, Part, PartialMatch
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.moment_edges import before, behind, lies_before, relink, rewire
+from augury.engine.operators.runs.kernels.records import MomentLinks
 from augury.engine.operators.runs.kernels.then_searches import chains_of
 from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
@@ -97,6 +98,9 @@ class MomentEdges(Operator):
         every = [(self.moves[group[0]], sum(1 << i for i in group), self.tests[group[0]]) for group in groups.values()]
         return [Seeking(move, bits, self.moments, self.longest, self._met, tests) for move, bits, tests in every]
 
+    def edge_lists(self) -> MomentLinks:
+        return MomentLinks(self.edges, self.into, self.out_of)
+
     # Steps
 
     def _clear(self) -> None:
@@ -161,9 +165,7 @@ class MomentEdges(Operator):
             again = fresh if len(changed) else NONE
             room = self.count + 1 if len(again) else 1
             more, fewer = np.empty((2, pairs.shape[1] + 1), np.int64), np.empty((2, room), np.int64)
-            self.count, added, gone = rewire(
-                again, seeking.bits, columns, self.edges, self.count, self.into, self.out_of, more, fewer
-            )
+            self.count, added, gone = rewire(again, seeking.bits, columns, self.edge_lists(), self.count, more, fewer)
             queue = np.concatenate([queue, more[:, :added]], axis=1)
             cut = np.concatenate([cut, fewer[:, :gone]], axis=1)
             if len(changed):
@@ -240,8 +242,8 @@ class MomentEdges(Operator):
             self.edges = grown(self.edges, 2 * size, self.count)
         room = self.count + 1 if search else 1
         queue, cut = np.empty((2, columns.shape[1] + room), np.int64), np.empty((2, room), np.int64)
-        links = self.edges, self.count, self.into, self.out_of
-        self.count, added, lost = relink(targets if search else NONE, columns, search, self.sought, *links, queue, cut)
+        links, targets = self.edge_lists(), targets if search else NONE
+        self.count, added, lost = relink(targets, columns, search, self.sought, links, self.count, queue, cut)
         return np.ascontiguousarray(queue[:, :added]), np.ascontiguousarray(cut[:, :lost])
 
     def _from_open(self, pairs: Array) -> Array:

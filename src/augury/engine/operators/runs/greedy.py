@@ -23,7 +23,6 @@ from augury.engine.operators.runs.kernels.records import (
     Decisions,
     MatchPool,
     MomentChains,
-    MomentLinks,
     RunShape,
     SearchStates,
 )
@@ -223,7 +222,7 @@ class Greedy(MomentEdges):
         return unique(np.concatenate([moments, np.array([*reached], np.int64)]))
 
     def _decide(self, changed: Array) -> None:
-        table, chains, links, decided = self.moments.out.table, self._chains(), self._links(), self._decisions()
+        table, chains, links, decided = self.moments.out.table, self._chains(), self.edge_lists(), self._decisions()
         guard = self.runtime.tables.guard
         self.calls += 1
         position = 0
@@ -263,9 +262,6 @@ class Greedy(MomentEdges):
     def _chains(self) -> MomentChains:
         table, index = self.moments.out.table, self.moments.index
         return MomentChains(table.data, table.alive, index.prev, index.after, self.rank)
-
-    def _links(self) -> MomentLinks:
-        return MomentLinks(self.edges, self.into, self.out_of)
 
     def _decisions(self) -> Decisions:
         return Decisions(self.known, self.tried, self.first_paths, self.given, self.begins)

@@ -98,7 +98,7 @@ class Ongoing:
             return ends[rows], np.full(len(rows), -1, np.int64)
         if move.link == "THEN":
             following = np.full(moments.n, -1, np.int64)
-            soonest(moments.data, moments.alive, moments.n, partials.edges, partials.out_of, number, following)
+            soonest(moments.data, moments.alive, moments.n, partials.edge_lists(), number, following)
         elif move.link == "SEQ":
             return np.full(len(rows), k.FOREVER, np.int64), np.full(len(rows), -1, np.int64)
         shuts = following[data[RIGHT, rows]]

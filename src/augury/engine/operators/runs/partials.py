@@ -27,6 +27,7 @@ from augury.engine.operators.runs.kernels.growth import (
     plant,
     thread,
 )
+from augury.engine.operators.runs.kernels.records import MoveTests, PartialRows, RunMoves
 from augury.engine.operators.runs.number_tests import LaterTests
 from augury.engine.operators.runs.ongoing import GoingOn, Ongoing
 from augury.engine.operators.runs.sight import Members, once, without_open
@@ -55,6 +56,7 @@ class Partials(MomentEdges):
 
     def __init__(self, runtime: Runtime, spec: PartialRunSpec) -> None:
         super().__init__(runtime, spec)
+        self.run_moves = RunMoves(self.ends, self.least, self.most, self.longest)
         self.later = LaterTests(self.moves, self.numbers)
         self.numbers.clear()
         self.ongoing = Ongoing(self)
@@ -65,6 +67,12 @@ class Partials(MomentEdges):
         super()._clear()
         self.heads, self.chain = np.full(16, -1, np.int64), np.full(16, -1, np.int64)
         self.kids = np.full((2, 16), -1, np.int64)
+
+    def partial_rows(self) -> PartialRows:
+        table, moments = self.out.table, self.moments.out.table
+        return PartialRows(
+            table.data, table.alive, moments.data, self.heads, self.chain, self.kids, len(self.run.parts)
+        )
 
     def step(self) -> None:
         lost, stale, new = self.losses(0), self.stale(0), self.gains(0)
@@ -88,10 +96,10 @@ class Partials(MomentEdges):
         begin with an event for which facts have changed."""
         table, moments, parts = self.out.table, *firsts
         count, rows = len(self.run.parts), np.empty(len(stale) * len(self.run.parts), np.int64)
-        rows = rows[: firsts_at(stale, table.data, table.alive, self.heads, self.chain, rows)]
+        rows = rows[: firsts_at(stale, self.partial_rows(), rows)]
         standing, wanted = table.data[RIGHT, rows] * count + table.data[k.PART, rows], moments * count + parts
         new, gone = ~is_in(wanted, standing), np.empty(table.n, np.int64)
-        fallen = fall_from(rows[~is_in(standing, wanted)], table.alive, self.kids, gone)
+        fallen = fall_from(rows[~is_in(standing, wanted)], self.partial_rows(), gone)
         self.touched += len(rows) + fallen
         return (moments[new], parts[new]), gone[:fallen].copy()
 
@@ -106,15 +114,15 @@ class Partials(MomentEdges):
 
     def _fall_at(self, dead: Array) -> Array:
         """What goes through moments that are gone falls."""
-        table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = fall_at(dead, self.edges, self.into, table.alive, self.heads, self.chain, self.kids, gone)
+        gone = np.empty(self.out.table.n, np.int64)
+        count = fall_at(dead, self.edge_lists(), self.partial_rows(), gone)
         self.touched += count + len(dead)
         return gone[:count].copy()
 
     def _fall_along(self, cut: Array) -> Array:
         """What went along edges by moves that are no more falls."""
-        table, gone = self.out.table, np.empty(self.out.table.n, np.int64)
-        count = fall_along(cut, self.edges, table.data, table.alive, self.heads, self.chain, self.kids, self.ends, gone)
+        gone = np.empty(self.out.table.n, np.int64)
+        count = fall_along(cut, self.edges, self.partial_rows(), self.ends, gone)
         self.touched += count + cut.shape[1]
         return gone[:count].copy()
 
@@ -131,26 +139,22 @@ class Partials(MomentEdges):
     # Growing
 
     def _grow(self, queue: Array, firsts: tuple[Array, Array], again: Array) -> None:
-        table, moments = self.out.table, self.moments.out.table
+        table = self.out.table
         old, (starts, parts_of) = table.n, firsts
         self.step_began, self.checked = old, 0  # the first partial match of the step, and how many were looked at
         if len(starts):
             self._more_room(len(starts))
-            lists = self.heads, self.chain, self.kids
-            rows = table.data, table.n, table.alive
-            self._added(begin(starts, parts_of, *rows, moments.data, len(self.run.parts), *lists))
+            self._added(begin(starts, parts_of, table.n, self.partial_rows()))
         cursor = np.array([0, -1, old, -1, old], np.int64)
         later = self.later
         fits = later.follow()
-        chosen, tests = (self.chosen & ~later.moves, later.tests) if fits else (self.chosen, later.none)
+        chosen, rows = (self.chosen & ~later.moves, later.tests) if fits else (self.chosen, later.none)
+        tests = MoveTests(chosen, rows, self.numbers.numbers)
         asked = np.empty((3, 1024 if chosen else len(self.moves) + 1), np.int64)
         waiting = [self._chances(again)] if len(again) else []
         while True:
-            n, questions = grow(
-                queue, cursor, table.data, table.n, table.alive, moments.data, self.edges, self.out_of, self.heads,
-                self.chain, self.kids, self.ends, chosen, tests, self.numbers.numbers, self.least, self.most, len(self.run.parts),
-                self.longest, asked,
-            )  # fmt: skip
+            partials = self.partial_rows()
+            n, questions = grow(queue, cursor, table.n, partials, self.edge_lists(), self.run_moves, tests, asked)
             self._added(n)
             if questions:
                 waiting.append(asked[:, :questions].copy())
@@ -190,14 +194,14 @@ class Partials(MomentEdges):
 
     def _chances(self, partials: Array) -> Array:
         """What partial matches may choose again: all that follows them by moves that choose."""
-        chances, data, limits = [], self.out.table.data, (self.ends, self.least, self.most, len(self.run.parts))
+        chances, data, parts = [], self.out.table.data, len(self.run.parts)
         for p in partials.tolist():
             e = int(self.out_of[data[RIGHT, p]])
             while e >= 0:
                 bits, x = int(self.edges[k.BITS, e]) & self.choosy, int(self.edges[k.TO, e])
                 if self.moments.out.table.data[END, x] - data[START, p] <= self.longest:
-                    moves = [m for m in range(len(self.moves)) if bits & (1 << m) and may_move(data, p, m, *limits)]
-                    chances += [(p, e, m) for m in moves]
+                    moves = [m for m in range(len(self.moves)) if bits & (1 << m)]
+                    chances += [(p, e, m) for m in moves if may_move(data, p, m, self.run_moves, parts)]
                 e = int(self.edges[k.OUT, e])
         return np.array(chances, np.int64).reshape(-1, 3).T
 
@@ -357,18 +361,15 @@ class Partials(MomentEdges):
         while position < columns.shape[1]:
             self._more_room(columns.shape[1] - position)
             gone = np.empty(table.n + columns.shape[1], np.int64)
-            position, n, fallen = plant(
-                columns, position, table.data, table.n, table.alive, self.moments.out.table.data, self.edges, self.heads,
-                self.chain, self.kids, self.ends, self.choosy, len(self.run.parts), gone,
-            )  # fmt: skip
+            rows = self.partial_rows()
+            position, n, fallen = plant(columns, position, table.n, rows, self.edges, self.ends, self.choosy, gone)
             self._added(n)
             if fallen:
                 table.gone(gone[:fallen].copy())
 
     def rebuild(self) -> None:
         super().rebuild()
-        table = self.out.table
-        thread(table.data, 0, table.n, table.alive, self.heads, self.chain, self.kids)
+        thread(self.out.table.n, self.partial_rows())
 
     # What a row is made of
 

@@ -13,6 +13,7 @@ import numpy as np
 from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs import number_tests
+from augury.engine.operators.runs.kernels.records import MomentTests, ThenSearch
 from augury.engine.operators.runs.kernels.then_searches import (
     NOT_WAITING,
     S_AT,
@@ -113,20 +114,24 @@ class Seeking:
         pairs = self._found_by_asking(sources, lasts) if pairs is None else pairs
         return np.ascontiguousarray(pairs[:, table.data[START, pairs[1]] <= self.state[S_FOUND, pairs[0]]])
 
+    def _then_search(self, lasts: int) -> ThenSearch:
+        table, index = self.moments.out.table, self.moments.index
+        return ThenSearch(table.data, table.alive, index.after, self.target, self.state, self.longest, lasts)
+
     def _found_by_numbers(self, sources: Array, lasts: int) -> Array | None:
         """The same where numbers decide: by a kernel. None where they do not."""
         if self.tests is None or not self.tests.follow():
             return None
-        table, index, tests, numbers = self.moments.out.table, self.moments.index, self.tests, self.tests.of
+        tests, numbers = self.tests, self.tests.of
         numbers.summarise()
+        asked = MomentTests(
+            tests.tests, numbers.numbers, tests.agree, numbers.codes, numbers.low, numbers.high,
+            numbers.whole[: numbers.blocks], number_tests.BLOCK,
+        )  # fmt: skip
         position, portions = 0, [np.empty((2, 0), np.int64)]
         room = np.empty((2, 2 * len(sources) + 64), np.int64)
         while position < len(sources):
-            came, count, touched = find_numbers(
-                sources, position, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
-                tests.tests, numbers.numbers, tests.agree, numbers.codes, numbers.low, numbers.high,
-                numbers.whole[: numbers.blocks], number_tests.BLOCK, room,
-            )  # fmt: skip
+            came, count, touched = find_numbers(sources, position, self._then_search(lasts), asked, room)
             self.touched += touched
             portions.append(room[:, :count].copy())
             if came < len(sources) and count == 0:
@@ -135,15 +140,12 @@ class Seeking:
         return np.concatenate(portions, axis=1)
 
     def _found_by_asking(self, sources: Array, lasts: int) -> Array:
-        table, index, portions = self.moments.out.table, self.moments.index, [np.empty((2, 0), np.int64)]
+        table, portions = self.moments.out.table, [np.empty((2, 0), np.int64)]
         portion, open_ones = 1, sources
         while len(open_ones):
             pairs = np.empty((2, len(open_ones) * portion), np.int64)
             state = np.zeros(len(open_ones), np.uint8)
-            count, touched = candidates(
-                open_ones, portion, table.data, table.alive, index.after, self.target, self.state, self.longest, lasts,
-                pairs, state,
-            )  # fmt: skip
+            count, touched = candidates(open_ones, portion, self._then_search(lasts), pairs, state)
             self.touched += touched
             pairs = pairs[:, :count]
             if count:

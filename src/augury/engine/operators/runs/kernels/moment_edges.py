@@ -6,6 +6,7 @@ from augury.core.arrays import Array, Flags, Integers, RowData, RowIds
 from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import BITS, FOREVER, FOUND, FROM, INTO, NEIGHBOUR, OUT, TO
+from augury.engine.operators.runs.kernels.records import MomentLinks
 
 MAKES_NO_ARRAYS = True
 
@@ -138,11 +139,12 @@ def neighbours(data: RowData, alive: Flags, n: int, after: Integers, result: Arr
 
 
 @Kernel
-def soonest(data: RowData, alive: Flags, n: int, edges: Array, out: Array, move: int, result: Array) -> None:
+def soonest(data: RowData, alive: Flags, n: int, links: MomentLinks, move: int, result: Array) -> None:
     """For each moment the first one to end of those that an edge leads to by a move; -1 where there is none."""
+    edges = links.edges
     for x in range(n):
         result[x] = -1
-        e = out[x]
+        e = links.out[x]
         while e >= 0:
             y = edges[TO, e]
             if edges[BITS, e] & (1 << move) and alive[y] and (result[x] < 0 or data[END, y] < data[END, result[x]]):
@@ -151,8 +153,9 @@ def soonest(data: RowData, alive: Flags, n: int, edges: Array, out: Array, move:
 
 
 @helper
-def add_edge(e: int, source: int, target: int, edges: Array, into: Array, out: Array) -> None:
+def add_edge(e: int, source: int, target: int, links: MomentLinks) -> None:
     """An edge between two moments, without moves so far."""
+    edges, into, out = links.edges, links.into, links.out
     edges[FROM, e] = source
     edges[TO, e] = target
     edges[BITS, e] = 0
@@ -164,14 +167,14 @@ def add_edge(e: int, source: int, target: int, edges: Array, into: Array, out: A
 
 @Kernel
 def relink(
-    targets: Array, columns: Array, search: bool, sought: int, edges: Array, n: int, into: Array, out: Array, queue: Array,
-    cut: Array,
-) -> tuple[int, int, int]:  # fmt: skip
+    targets: Array, columns: Array, search: bool, sought: int, links: MomentLinks, n: int, queue: Array, cut: Array
+) -> tuple[int, int, int]:
     """Puts edges (from, to, moves) among those there are; all that lead to the targets are given, other ones may be.
     Without `search` all are new. Moves in `sought` are left as they are.
 
     Returns how many edges there are, how many have moves that are new (`queue`: edge, moves) and how many lost some (`cut`).
     """
+    edges, into = links.edges, links.into
     added = cuts = 0
     for i in range(len(targets)):
         e = into[targets[i]]
@@ -192,7 +195,7 @@ def relink(
         if e < 0:
             e = n
             n += 1
-            add_edge(e, a, x, edges, into, out)
+            add_edge(e, a, x, links)
         if e >= first:
             queue[0, added] = e
             queue[1, added] = bits & ~edges[BITS, e]
@@ -215,12 +218,13 @@ def relink(
 
 @Kernel
 def rewire(
-    sources: Array, mask: int, columns: Array, edges: Array, n: int, into: Array, out: Array, queue: Array, cut: Array
+    sources: Array, mask: int, columns: Array, links: MomentLinks, n: int, queue: Array, cut: Array
 ) -> tuple[int, int, int]:
     """Puts edges (from, to) that go by the move of a mask among those there are; of the sources, all of them are given.
 
     Returns how many edges there are, how many have moves that are new (`queue`) and how many lost some (`cut`).
     """
+    edges, out = links.edges, links.out
     cuts = added = lost = 0
     for i in range(len(sources)):
         e = out[sources[i]]
@@ -237,7 +241,7 @@ def rewire(
         if e < 0:
             e = n
             n += 1
-            add_edge(e, a, x, edges, into, out)
+            add_edge(e, a, x, links)
         if not edges[BITS, e] & mask:
             queue[0, added] = e
             queue[1, added] = mask

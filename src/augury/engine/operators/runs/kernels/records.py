@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from augury.core.arrays import Array, Flags, Integers, RowData
+from augury.core.arrays import Array, Codes, Flags, Integers, RowData
 
 
 class MomentChains(NamedTuple):
@@ -70,3 +70,62 @@ class Decisions(NamedTuple):
     first_paths: Array  # its first match
     lower_bounds: Array  # from when on a match may begin, as matches say that are forgotten
     begins: Array  # as which parts it may begin a match, as bits
+
+
+class PartialRows(NamedTuple):
+    """The partial matches of a run: the rows of their table, which stand, and those at each moment and of each parent."""
+
+    data: RowData
+    alive: Flags
+    moments: RowData  # the rows of the moments' table
+    heads: Integers  # of each moment the last partial match that ends there
+    chain: Integers  # of each partial match the one before it at its moment
+    kids: Array  # of each the last one that was made of it, and the one before it with the same parent
+    parts: int
+
+
+class RunMoves(NamedTuple):
+    """How partial matches may go on."""
+
+    ends: Array  # the source and the target of each move
+    least: Array  # how often each part repeats
+    most: Array  # -1 for no limit
+    longest: int
+
+
+class ThenSearch(NamedTuple):
+    """Moments that look for the soonest one of a part: what they look through, and how far each has come."""
+
+    data: RowData
+    alive: Flags
+    after: Integers
+    target: int  # the field of the part
+    state: Array
+    longest: int
+    lasts: int  # no moment lasts longer
+
+
+class MomentTests(NamedTuple):
+    """What a moment must meet, said by numbers.
+
+    A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
+    `agree` are rows of `codes` that must be equal: of the source, of the target.
+    """
+
+    tests: Array
+    numbers: Array
+    agree: Array
+    codes: Codes
+    low: Array  # of each block of moments the least number
+    high: Array
+    whole: Array  # which blocks these rule out
+    size: int
+
+
+class MoveTests(NamedTuple):
+    """Conditions on numbers, which kernels test: (move, comparison, row of numbers, the part whose last moment has it, row,
+    part); part -1 is the new moment. Moves in `chosen`, as bits, are asked about instead."""
+
+    chosen: int
+    tests: Array
+    numbers: Array

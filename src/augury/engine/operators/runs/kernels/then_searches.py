@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from augury.core.arrays import Array, Codes, Flags, Integers, RowData
+from augury.core.arrays import Array, Flags, Integers, RowData
 from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
 from augury.engine.operators.runs.kernels import NO_CODE
+from augury.engine.operators.runs.kernels.records import MomentTests, ThenSearch
 
 MAKES_NO_ARRAYS = True
 S_AT, S_FOUND, S_NEXT = 0, 1, 2  # of a moment: how far it has looked, the least end found, the next that waits
@@ -111,14 +112,12 @@ def step_back(sources: Array, data: RowData, alive: Flags, prev: Integers, state
 
 
 @Kernel
-def candidates(
-    sources: Array, portion: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
-    pairs: Array, done: Array,
-) -> tuple[int, int]:  # fmt: skip
+def candidates(sources: Array, portion: int, search: ThenSearch, pairs: Array, done: Array) -> tuple[int, int]:
     """The next moments that may be what moments look for, up to `portion` for each: (from, to). How many, and looked at.
 
     `done` is 1 where there is no more for now, 2 where nothing that comes can matter; then the place is -2.
     """
+    data, alive, after, state = search.data, search.alive, search.after, search.state
     n = touched = 0
     for i in range(len(sources)):
         m = sources[i]
@@ -127,10 +126,11 @@ def candidates(
         while here >= 0 and listed < portion:
             touched += 1
             if alive[here] and data[START, here] > data[END, m]:
-                if data[END, here] > state[S_FOUND, m] + lasts or data[END, here] - data[START, m] > longest:
+                end = data[END, here]
+                if end > state[S_FOUND, m] + search.lasts or end - data[START, m] > search.longest:
                     last = -2
                     break
-                if data[START, here] <= state[S_FOUND, m] and data[target, here] >= 0:
+                if data[START, here] <= state[S_FOUND, m] and data[search.target, here] >= 0:
                     pairs[0, n] = m
                     pairs[1, n] = here
                     n += 1
@@ -160,8 +160,9 @@ def compared(op: int, x: float, y: float) -> bool:
 
 
 @helper
-def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, block: int) -> bool:
+def none_holds(asked: MomentTests, m: int, block: int) -> bool:
     """Whether a test fails for a moment and any one of a block: for the least, or the greatest, of its numbers."""
+    tests, numbers, low, high = asked.tests, asked.numbers, asked.low, asked.high
     for t in range(tests.shape[0]):
         op = tests[t, 0]
         if op > 3 or tests[t, 2] == tests[t, 4]:
@@ -177,16 +178,15 @@ def none_holds(tests: Array, numbers: Array, low: Array, high: Array, m: int, bl
 
 @Kernel
 def find_numbers(
-    sources: Array, position: int, data: RowData, alive: Flags, after: Integers, target: int, state: Array, longest: int, lasts: int,
-    tests: Array, numbers: Array, agree: Array, codes: Codes, low: Array, high: Array, whole: Array, size: int,
-    pairs: Array,
-) -> tuple[int, int, int]:  # fmt: skip
+    sources: Array, position: int, search: ThenSearch, asked: MomentTests, pairs: Array
+) -> tuple[int, int, int]:
     """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
 
-    A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
-    `agree` are rows of `codes` that must be equal: of the source, of the target. A block of `size` moments that are `whole`,
-    and whose `low` and `high` numbers rule all of them out, is passed over. How far it came, the pairs, and looked at.
+    A block of moments that are whole, and whose numbers rule all of them out, is passed over. How far it came, the pairs,
+    and how many it looked at.
     """
+    data, alive, after, state = search.data, search.alive, search.after, search.state
+    tests, numbers, agree, codes = asked.tests, asked.numbers, asked.agree, asked.codes
     n = touched = 0
     for i in range(position, len(sources)):
         m, began = sources[i], n
@@ -196,16 +196,16 @@ def find_numbers(
         while here >= 0:
             touched += 1
             if alive[here] and data[START, here] > data[END, m]:
-                if data[END, here] > least + lasts or data[END, here] - data[START, m] > longest:
+                if data[END, here] > least + search.lasts or data[END, here] - data[START, m] > search.longest:
                     spot = -2
                     break
-                block = here // size
-                passed = here % size == 0 and block < len(whole) and whole[block]
-                if passed and none_holds(tests, numbers, low, high, m, block):
-                    spot = here + size - 1
+                block = here // asked.size
+                passed = here % asked.size == 0 and block < len(asked.whole) and asked.whole[block]
+                if passed and none_holds(asked, m, block):
+                    spot = here + asked.size - 1
                     here = after[spot]
                     continue
-                if data[START, here] <= least and data[target, here] >= 0:
+                if data[START, here] <= least and data[search.target, here] >= 0:
                     held = True
                     for g in range(agree.shape[0]):
                         code = codes[agree[g, 0], m]
