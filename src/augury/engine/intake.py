@@ -38,7 +38,7 @@ class Intake:
         self._plan: Plan | None = None
         self._plain: dict[Predicate, list[frozenset[type]]] = {}
 
-    def read(self, events: Any, plan: Plan) -> History:
+    def read(self, events: object, plan: Plan) -> History:
         """An event, a list of them, tables by type, or what `augury.read` returns."""
         reader = self._reader_of(plan)
         single = isinstance(events, Mapping) and (

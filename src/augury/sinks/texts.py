@@ -20,7 +20,7 @@ _FIRST, _LAST = -30_610_224_000, 253_402_300_799  # the seconds of the years 100
 _EXACT = 2**53
 
 
-def joined(*pieces: Any) -> Any:
+def joined(*pieces: object) -> Any:
     """Texts put together row by row; a piece is an array of texts, or one text for all rows."""
     return pc.binary_join_element_wise(*(pa.scalar(p) if isinstance(p, str) else p for p in pieces), "")
 

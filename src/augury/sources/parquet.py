@@ -31,7 +31,7 @@ def is_index(column: str) -> bool:
     return _INDEX.fullmatch(column) is not None
 
 
-def sheets_of(batches: Iterable[Any], schema: Any, location: str) -> Iterator[Sheet]:
+def sheets_of(batches: Iterable[Any], schema: object, location: str) -> Iterator[Sheet]:
     """The parts of a table; where it has no rows at all, one part that has its columns."""
     rows = 0
     for batch in batches:
@@ -42,7 +42,7 @@ def sheets_of(batches: Iterable[Any], schema: Any, location: str) -> Iterator[Sh
         yield sheet_of(pa.Table.from_batches([], schema), location)
 
 
-def read(stream: Any, location: str) -> Iterator[Sheet]:
+def read(stream: object, location: str) -> Iterator[Sheet]:
     """The row groups of a Parquet file, some hundred thousand rows at a time."""
     import pyarrow.parquet as pq
 

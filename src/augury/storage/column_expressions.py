@@ -329,7 +329,7 @@ class ColumnExpressions:
             return None
         return None if texts is None else replace(time, kind="c", data=self._texts(texts, time.null), null=None)
 
-    def _texts(self, texts: Any, null: Mask | None = None) -> Codes:
+    def _texts(self, texts: object, null: Mask | None = None) -> Codes:
         codes = self.dictionary.encode_texts(texts)
         return codes if null is None else np.where(null, NULL, codes)
 

@@ -214,7 +214,7 @@ TEXTS: dict[str, tuple[tuple[type | tuple[type, ...], ...], Callable[..., Any]]]
 }
 
 
-def of_texts(name: str, texts: Any, constants: Sequence[Value]) -> Any:
+def of_texts(name: str, texts: object, constants: Sequence[Value]) -> Any:
     """A function of an array of texts whose other arguments are constants; None where it has no form for these."""
     if name not in TEXTS:
         return None

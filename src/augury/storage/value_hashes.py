@@ -56,7 +56,7 @@ def _times(values: Sequence[Any]) -> Hashes:
     return time_hashes(pa.array([value.us for value in values], pa.int64()), type(values[0]))
 
 
-def time_hashes(times: Any, kind: type[Timestamp | Duration]) -> Hashes:
+def time_hashes(times: object, kind: type[Timestamp | Duration]) -> Hashes:
     """`value_hash` of times or durations: an Arrow array of microseconds without nulls, once kernels are compiled."""
     import pyarrow as pa
     import pyarrow.compute as pc
