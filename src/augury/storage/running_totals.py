@@ -12,6 +12,8 @@ from augury.storage.kernels.ranges import (
     FIRST,
     ROOM,
     SIZE,
+    TotalsPool,
+    WindowSums,
     append_rows,
     groups_of,
     mark_within,
@@ -79,6 +81,9 @@ class RunningTotals:
         self.tree = np.empty((self.orders, 16), np.int32)
         self.values = np.empty((self.sums + self.orders + len(self.kinds), 16), np.int64)
 
+    def _pool(self) -> TotalsPool:
+        return TotalsPool(self.spans, self.slots, self.ends, self.values, self.running, self.tree)
+
     def add(self, rows: RowIds, values: Array) -> None:
         """Takes in rows of the table, with a column of values for each."""
         data = self.index.table.data
@@ -93,34 +98,28 @@ class RunningTotals:
         group = self.groups(rows, self.index.table, self.index.fields)
         self._make_room(group[group >= 0])
         late = np.empty(len(rows), np.int64)
-        arrays = data, self.spans, self.slots, self.ends, self.values, self.running, self.tree
-        count = append_rows(rows, group, *arrays, late)
+        pool = self._pool()
+        count = append_rows(rows, group, data, pool, late)
         self.looked += len(rows) - count
         if count:
             some = late[:count]
             some = some[np.argsort(group[some], kind="stable")]
-            self.looked += merge_rows(rows[some], group[some], *arrays)
+            self.looked += merge_rows(rows[some], group[some], data, pool)
 
     def remove(self, rows: RowIds) -> None:
         """Takes dead rows out."""
         table = self.index.table
         group = self.groups(rows, table, self.index.fields)
         order = np.lexsort((table.data[END, rows], group))
-        self.looked += remove_rows(
-            rows[order], group[order], table.data, table.alive, self.spans, self.slots, self.ends, self.values,
-            self.running, self.tree,
-        )  # fmt: skip
+        self.looked += remove_rows(rows[order], group[order], table.data, table.alive, self._pool())
 
     def within(self, group: Integers, lows: Times, highs: Times, most: int = 0) -> RangeSummary:
         """What lies between two times, in some groups; with `most`, the last so many up to the second."""
-        count = len(group)
-        counts, reach, edges = np.empty(count, np.int64), np.empty((2, count), np.int64), np.empty((2, count), np.int64)
-        cut = np.empty(count, np.uint8)
-        sums, best = np.empty((self.sums, count), np.int64), np.empty((self.orders, count), np.int64)
-        self.looked += totals_within(
-            group, lows, highs, most, self.index.table.data, self.longest, self.spans, self.slots, self.ends, self.values,
-            self.running, self.tree, counts, reach, edges, cut, sums, best,
-        )  # fmt: skip
+        n, data = len(group), self.index.table.data
+        reach, edges, sums, best = (np.empty((width, n), np.int64) for width in (2, 2, self.sums, self.orders))
+        counts, cut = np.empty(n, np.int64), np.empty(n, np.uint8)
+        result = WindowSums(counts, reach, edges, cut, sums, best)
+        self.looked += totals_within(group, lows, highs, most, data, self.longest, self._pool(), result)
         shared = np.stack([self._shared(edges[0], 1, edges[1]), self._shared(edges[1], -1, edges[0])])
         alike = np.zeros(best.shape, bool)
         for number, item in enumerate(best):
@@ -205,9 +204,7 @@ class RunningTotals:
         self.used = int(target[-1] + rooms[-1])
         if self.used > len(self.slots):
             self._grow(1 << (self.used - 1).bit_length())
-        move_segments(
-            groups, target, rooms, self.spans, self.slots, self.ends, self.values, self.running, self.tree
-        )  # fmt: skip
+        move_segments(groups, target, rooms, self._pool())
 
     def _grow(self, size: int) -> None:
         before = len(self.slots)

@@ -6,6 +6,8 @@ offset is a multiple of that, so that the nodes of all trees over positions can 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds, Times
 from augury.core.fields import END, START
 from augury.core.jit import Kernel, helper
@@ -15,6 +17,28 @@ MAKES_NO_ARRAYS = True
 # Of a segment: its offset in the pool, how many rows it has, for how many it has room, and how many of its first rows
 # have not changed since ranks were made of them (`rank_blocks.py`).
 FIRST, SIZE, ROOM, SAFE = 0, 1, 2, 3
+
+
+class TotalsPool(NamedTuple):
+    """Segments with running totals, and trees over the values of which the greatest is wanted."""
+
+    spans: Array  # the segment of each group
+    slots: Array  # the row at each position
+    ends: Times
+    values: Array  # by row: those to add up, then those of which the greatest is wanted
+    running: Array  # the sums up to each position of its segment
+    tree: Array
+
+
+class WindowSums(NamedTuple):
+    """What windows have inside, see `totals_within`."""
+
+    counts: Integers
+    reach: Array  # the positions of those that end there
+    edges: Array  # the positions of the first and the last, -1 without any
+    cut: Flags  # whether the row before the first has its times
+    totals: Array
+    best: Array  # positions
 
 
 @Kernel
@@ -41,43 +65,43 @@ def set_node(tree: Array, order: int, level: int, number: int, position: int) ->
 
 
 @helper
-def better(first: int, other: int, values: Array, column: int, slots: Array) -> int:
+def better(first: int, other: int, order: int, pool: TotalsPool) -> int:
     """Of two positions, the one with the greater value; of equal ones the earlier. -1 is no position."""
     if first < 0 or other < 0:
         return max(first, other)
-    x, y = values[column, slots[first]], values[column, slots[other]]
+    column = pool.running.shape[0] + order
+    x, y = pool.values[column, pool.slots[first]], pool.values[column, pool.slots[other]]
     if x == y:
         return min(first, other)
     return first if x > y else other
 
 
 @helper
-def total(position: int, first: int, slots: Array, values: Array, running: Array) -> None:
+def total(position: int, first: int, pool: TotalsPool) -> None:
     """Sets the running totals at a position from those before it."""
+    running = pool.running
     for c in range(running.shape[0]):
         before = running[c, position - 1] if position > first else 0
-        running[c, position] = before + values[c, slots[position]]
+        running[c, position] = before + pool.values[c, pool.slots[position]]
 
 
 @helper
-def climb(position: int, room: int, slots: Array, values: Array, sums: int, tree: Array) -> None:
+def climb(position: int, room: int, pool: TotalsPool) -> None:
     """Puts the last row of a segment into the nodes above it."""
+    tree = pool.tree
     for m in range(tree.shape[0]):
         level = 1
         while room >> level:
             here = position >> level
             best = -1 if position & ((1 << level) - 1) == 0 else node(tree, m, level, here)
-            set_node(tree, m, level, here, better(best, position, values, sums + m, slots))
+            set_node(tree, m, level, here, better(best, position, m, pool))
             level += 1
 
 
 @Kernel
-def append_rows(
-    rows: RowIds, group: Array, data: RowData, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
-    tree: Array, late: Array,
-) -> int:  # fmt: skip
+def append_rows(rows: RowIds, group: Array, data: RowData, pool: TotalsPool, late: Array) -> int:
     """Appends rows, in the order of time, to their segments. Rows that belong further ahead are listed in `late`; how many."""
-    count, sums = 0, running.shape[0]
+    spans, slots, ends, count = pool.spans, pool.slots, pool.ends, 0
     for i in range(len(rows)):
         row, g = rows[i], group[i]
         if g < 0:
@@ -93,20 +117,19 @@ def append_rows(
             continue
         slots[position], ends[position] = row, end
         spans[g, SIZE] += 1
-        total(position, first, slots, values, running)
-        climb(position, spans[g, ROOM], slots, values, sums, tree)
+        total(position, first, pool)
+        climb(position, spans[g, ROOM], pool)
     return count
 
 
 @helper
-def retotal(
-    g: int, position: int, spans: Array, slots: Array, values: Array, running: Array, tree: Array
-) -> int:  # fmt: skip
+def retotal(g: int, position: int, pool: TotalsPool) -> int:
     """Sets running totals and trees of a segment anew from a position on; how many rows that are."""
-    first, last, sums = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE], running.shape[0]
+    spans, tree = pool.spans, pool.tree
+    first, last = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE]
     spans[g, SAFE] = min(spans[g, SAFE], position - first)
     for p in range(position, last):
-        total(p, first, slots, values, running)
+        total(p, first, pool)
     if last == first:
         return 0
     changed = max(last - position, 0)
@@ -122,17 +145,15 @@ def retotal(
                     right = node(tree, m, level - 1, right) if inside else -1
                 elif right >= last:
                     right = -1
-                set_node(tree, m, level, number, better(left, right, values, sums + m, slots))
+                set_node(tree, m, level, number, better(left, right, m, pool))
             level += 1
     return changed  # type: ignore[no-any-return]
 
 
 @Kernel
-def merge_rows(
-    rows: RowIds, group: Array, data: RowData, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
-    tree: Array,
-) -> int:  # fmt: skip
+def merge_rows(rows: RowIds, group: Array, data: RowData, pool: TotalsPool) -> int:
     """Puts late rows, sorted by group, end and start, into their segments; how many rows it has looked at."""
+    spans, slots, ends = pool.spans, pool.slots, pool.ends
     touched, i = 0, 0
     while i < len(rows):
         g, j = group[i], i
@@ -151,7 +172,7 @@ def merge_rows(
                 here, to = here - 1, to - 1
             slots[to], ends[to] = row, data[END, row]
             to -= 1
-        touched += retotal(g, to + 1, spans, slots, values, running, tree)
+        touched += retotal(g, to + 1, pool)
         i = j
     return touched
 
@@ -169,11 +190,9 @@ def first_ending(low: int, ends: Times, first: int, last: int) -> int:
 
 
 @Kernel
-def remove_rows(
-    rows: RowIds, group: Array, data: RowData, alive: Flags, spans: Array, slots: Array, ends: Times, values: Array,
-    running: Array, tree: Array,
-) -> int:  # fmt: skip
+def remove_rows(rows: RowIds, group: Array, data: RowData, alive: Flags, pool: TotalsPool) -> int:
     """Takes dead rows, sorted by group and end, out of their segments; how many rows it has looked at."""
+    spans, slots, ends = pool.spans, pool.slots, pool.ends
     touched, i = 0, 0
     while i < len(rows):
         g, j = group[i], i
@@ -191,17 +210,15 @@ def remove_rows(
                     low = here
             spans[g, SIZE] = to - first
             if low >= 0:
-                touched += (last - low) + retotal(g, low, spans, slots, values, running, tree)
+                touched += (last - low) + retotal(g, low, pool)
         i = j
     return touched
 
 
 @Kernel
-def move_segments(
-    groups: Array, target: Array, rooms: Array, spans: Array, slots: Array, ends: Times, values: Array, running: Array,
-    tree: Array,
-) -> None:  # fmt: skip
+def move_segments(groups: Array, target: Array, rooms: Array, pool: TotalsPool) -> None:
     """Moves segments to where they have more room."""
+    spans, slots, ends, running = pool.spans, pool.slots, pool.ends, pool.running
     for i in range(len(groups)):
         g, to = groups[i], target[i]
         first = spans[g, FIRST]
@@ -210,25 +227,23 @@ def move_segments(
             for c in range(running.shape[0]):
                 running[c, to + p] = running[c, first + p]
         spans[g, FIRST], spans[g, ROOM] = to, rooms[i]
-        if tree.shape[0]:
-            retotal(g, to, spans, slots, values, running, tree)
+        if pool.tree.shape[0]:
+            retotal(g, to, pool)
 
 
 @helper
-def best_between(
-    first: int, last: int, order: int, best: int, values: Array, sums: int, slots: Array, tree: Array
-) -> tuple[int, int]:
+def best_between(first: int, last: int, order: int, best: int, pool: TotalsPool) -> tuple[int, int]:
     """The best of a position and those from `first` up to `last`, and how many nodes it has looked at."""
-    level, nodes = 0, 0
+    tree, level, nodes = pool.tree, 0, 0
     while first < last:
         if first & 1:
             here = first if level == 0 else node(tree, order, level, first)
-            best = better(best, here, values, sums + order, slots)
+            best = better(best, here, order, pool)
             first, nodes = first + 1, nodes + 1
         if last & 1:
             last -= 1
             here = last if level == 0 else node(tree, order, level, last)
-            best = better(best, here, values, sums + order, slots)
+            best = better(best, here, order, pool)
             nodes += 1
         first, last, level = first >> 1, last >> 1, level + 1
     return best, nodes
@@ -236,18 +251,17 @@ def best_between(
 
 @Kernel
 def totals_within(
-    group: Array, lows: Times, highs: Times, most: int, others: Array, longest: int, spans: Array, slots: Array, ends: Times,
-    values: Array, running: Array, tree: Array, counts: Integers, reach: Array, edges: Array, cut: Array, totals: Array,
-    best: Array,
+    group: Array, lows: Times, highs: Times, most: int, others: Array, longest: int, pool: TotalsPool, result: WindowSums
 ) -> int:  # fmt: skip
     """For each window from a low to a high time the totals of the rows of a group that lie inside.
 
-    With `most`, of so many at most, the latest up to the high time, wherever they start. `counts` gets how many lie there,
-    `reach` the positions of those that end there, `edges` the positions of the first and the last, -1 without any; `cut`
-    whether the row before the first has its times, `found` sums, `best` positions. No row lasts longer than `longest`: of
-    those that end so soon after the low time each is looked at. Returns how many rows and nodes it has looked at.
+    With `most`, of so many at most, the latest up to the high time, wherever they start. No row lasts longer than
+    `longest`: of those that end so soon after the low time each is looked at. Returns how many rows and nodes it has looked
+    at.
     """
-    touched, sums = 0, running.shape[0]
+    spans, slots, ends, running, tree = pool.spans, pool.slots, pool.ends, pool.running, pool.tree
+    counts, reach, edges, cut = result.counts, result.reach, result.edges, result.cut
+    totals, best, touched, sums = result.totals, result.best, 0, running.shape[0]
     for i in range(len(group)):
         counts[i], edges[0, i], edges[1, i], cut[i] = 0, -1, -1, 0
         reach[0, i], reach[1, i] = 0, 0
@@ -279,13 +293,13 @@ def totals_within(
             if others[START, other] < begin:
                 inside -= 1
                 for c in range(sums):
-                    totals[c, i] -= values[c, other]
+                    totals[c, i] -= pool.values[c, other]
             else:
                 if edges[0, i] < 0:
                     edges[0, i] = here
                 edges[1, i] = here
                 for m in range(tree.shape[0]):
-                    best[m, i] = better(best[m, i], here, values, sums + m, slots)
+                    best[m, i] = better(best[m, i], here, m, pool)
             here += 1
         counts[i] = inside
         if here < last:
@@ -293,7 +307,7 @@ def totals_within(
             if edges[0, i] < 0:
                 edges[0, i] = here
             for m in range(tree.shape[0]):
-                best[m, i], nodes = best_between(here, last, m, best[m, i], values, sums, slots, tree)
+                best[m, i], nodes = best_between(here, last, m, best[m, i], pool)
                 touched += nodes
     return touched
 
