@@ -167,7 +167,7 @@ def test_spec_cases_in_every_form(form: str) -> None:
         program, clock, written = compiled(number)
         case = CASES[number]
         if any(
-            Reader(program.plan, clock).known.problem((e.type, len(e.args)))
+            Reader(program.plan, clock).known_types.problem((e.type, len(e.args)))
             for e in written.items
             if isinstance(e, Event)
         ):

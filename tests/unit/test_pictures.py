@@ -182,7 +182,7 @@ def test_axis_times_are_readable(since: str, until: str, first: str, below: str)
 
 
 def test_ticks_of_a_logical_clock_are_round() -> None:
-    assert [one.at for one in ticks(-3, 42, Clock(), 6)] == [0, 10, 20, 30, 40]
+    assert [one.time for one in ticks(-3, 42, Clock(), 6)] == [0, 10, 20, 30, 40]
     assert [one.text for one in ticks(0, 5_000_000 * SECOND, Clock(), 5)][1] == "1,000,000,000,000"
 
 

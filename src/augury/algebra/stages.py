@@ -119,9 +119,9 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
             asked_makers = [maker for rule in unit.rules for maker in makers[rule.predicate]]
             placing.into("one", tuple(dict.fromkeys([*asked_makers, *unit.rules])), unit.types)
             continue
-        if not placing.place(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
+        if not placing.put(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
             for rule in unit.rules:
-                placing.place((rule,), (rule.predicate,), False)
+                placing.put((rule,), (rule.predicate,), False)
         for builder in placing.builders if asked else ():
             if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
@@ -139,7 +139,7 @@ class _Placing:
         self.builders: list[_Builder] = []
         self.made: dict[Predicate, set[int]] = {}
 
-    def place(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+    def put(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
         for number in self._open("key", rules, types):
             if self.builders[number].take(rules, self.late):

@@ -362,7 +362,7 @@ def _spooled(source: SourceFile, folder: Path) -> SourceFile:
     data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
     path = folder / f"input.{source.form(data[:16])}"
     path.write_bytes(data)
-    return replace(source, path=str(path), shown=source.place)
+    return replace(source, path=str(path), shown=source.location)
 
 
 def spark_problem() -> RunError | None:

@@ -146,7 +146,9 @@ class DeliveryReader:
 
     def with_plan(self, plan: Plan) -> DeliveryReader:
         """The reader for a changed program, on the same clock."""
-        other = DeliveryReader(plan, self.reader.clock, self.names, self.nulls, self.reader.known.strict, self.limits)
+        other = DeliveryReader(
+            plan, self.reader.clock, self.names, self.nulls, self.reader.known_types.strict, self.limits
+        )
         other.reader.row = self.reader.row
         return other
 

@@ -37,7 +37,7 @@ class Source:
     def _line_starts(self) -> list[int]:
         return [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def position(self, offset: int) -> tuple[int, int]:
         """The line and column of an offset, both counted from one."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
@@ -57,7 +57,7 @@ class Span:
     end: int
 
     def __repr__(self) -> str:
-        line, column = self.source.place(self.start)
+        line, column = self.source.position(self.start)
         return f"{self.source.name}:{line}:{column}"
 
     def to(self, other: Span) -> Span:
@@ -187,7 +187,7 @@ def _excerpt(span: Span) -> Iterator[str]:
     """The line of a span with carets below; of a very long line, what is around the span."""
     if not span.source.name and not span.source.text:
         return
-    line, column = span.source.place(span.start)
+    line, column = span.source.position(span.start)
     text = span.source.line(line)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
     start = column - 1

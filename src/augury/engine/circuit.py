@@ -57,7 +57,7 @@ class CircuitMark(NamedTuple):
     carried: Sequence[tuple[Operator, tuple[Any, ...]]]
     values: tuple[int, int]
     words: Dictionary
-    known: tuple[int, int]
+    knowledge_mark: tuple[int, int]
 
 
 class Circuit(Runtime):
@@ -177,7 +177,7 @@ class Circuit(Runtime):
         for operator in self.operators:  # a table may have changed before it could say so
             operator.out.table.undo()
         self.tables.share = 1.0
-        self.knowledge.undo(mark.words, mark.words.mark() if shared else mark.known)
+        self.knowledge.undo(mark.words, mark.words.mark() if shared else mark.knowledge_mark)
         self.tables.dictionary.cut(mark.values)
         self.bridge.reset()
         self.context.durations = mark.durations

@@ -34,7 +34,7 @@ class Parts:
         self.counts, self.holder, self.row, self.holders = counts, holder, row, holders
         self.starts = np.cumsum(counts) - counts
 
-    def at(self, position: int, numbers: Integers, rows: RowIds) -> Array:
+    def of_position(self, position: int, numbers: Integers, rows: RowIds) -> Array:
         """The number of the event at a position of each row; -1 where the row has fewer."""
         there = self.counts[rows] > position
         return np.where(there, numbers[np.where(there, self.starts[rows] + position, 0)], -1)
@@ -43,12 +43,12 @@ class Parts:
         """The order of rows whose events have these numbers."""
         rows = np.arange(len(self.counts))
         most = int(self.counts.max(initial=0))
-        ordering = Ordering(self.at(0, numbers, rows) if len(numbers) else np.zeros(len(rows), np.int64))
+        ordering = Ordering(self.of_position(0, numbers, rows) if len(numbers) else np.zeros(len(rows), np.int64))
         return ordering.refine(_position(self, numbers, k) for k in range(1, most))
 
 
 def _position(parts: Parts, numbers: Integers, position: int) -> Callable[[Array], Array]:
-    return lambda rows: parts.at(position, numbers, rows)
+    return lambda rows: parts.of_position(position, numbers, rows)
 
 
 def row_ranks(circuit: Runtime, table: Table, rows: RowIds) -> Array:

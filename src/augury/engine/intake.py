@@ -63,11 +63,11 @@ class Intake:
         types = [(item.type, len(item.args)) for item in items if isinstance(item, Event)]
         unknown = [type for type in types if type not in plan.event_types]
         for type in unknown:
-            problem = reader.known.problem(type)
+            problem = reader.known_types.problem(type)
             if problem is not None:
                 raise problem
         for type in unknown:
-            self._count(reader.known.passed_over(type))
+            self._count(reader.known_types.passed_over(type))
         return history_of(items)
 
     def is_plain(self, event: Event, plan: Plan) -> bool:

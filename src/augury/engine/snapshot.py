@@ -183,9 +183,9 @@ def _corrupt(head: SnapshotHeader, why: str) -> SnapshotError:
 
 
 def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: type[S], options: dict[str, Any]) -> S:
-    require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is no state of a session")
+    require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is not the state of a session")
     clock, facts = state["clock"], state["facts"]
-    require(isinstance(clock, Clock), "no clock")
+    require(isinstance(clock, Clock), "not a clock")
     if fingerprint(program.plan, clock) != head.about.get("program"):
         raise SnapshotError(
             "a snapshot of another program", hint="restore it with the program that it was taken of", code="S103"
@@ -195,7 +195,7 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
             "a snapshot of a session that shared its knowledge", hint="give its facts and knowledge", code="S104"
         )
     if facts is not None:
-        require(isinstance(facts, Facts), "no facts")
+        require(isinstance(facts, Facts), "not facts")
         options = {**options, "facts": facts}
     try:
         limits = options.pop("limits")
@@ -210,14 +210,14 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
 def _settings(state: Any) -> Settings:
     emit, revisable, strict = state["emit"], state["revisable"], state["strict"]
     lateness, retention, longest = state["lateness"], state["retention"], state["longest"]
-    require(emit in ("early", "final") and isinstance(strict, bool), "settings that there are not")
+    require(emit in ("early", "final") and isinstance(strict, bool), "unknown settings")
     require(
         all(is_time(length) and (length is None or length >= 0) for length in (lateness, retention, longest)),
-        "a length that is none",
+        "an invalid length",
     )
-    require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "a length that is none")
+    require(isinstance(revisable, bool) or (is_time(revisable) and revisable is not None), "an invalid length")
     changing = state["changing"]
-    require(are_texts(changing), "names that are none")
+    require(are_texts(changing), "invalid names")
     return Settings(
         emit=emit,
         lateness=lateness,
@@ -232,7 +232,7 @@ def _settings(state: Any) -> Settings:
 def _grow(session: Session, steps: Any) -> None:
     """Rules that came and went since the session was opened."""
     for what, text, after in steps:
-        require(what in ("add", "remove") and isinstance(text, str) and is_time(after), "rules that are none")
+        require(what in ("add", "remove") and isinstance(text, str) and is_time(after), "invalid rules")
         if what == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
@@ -248,7 +248,7 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     named = _operators(circuit, state["operators"])
     tables = [operator.out.table for operator in named]
     values = Dictionary.restored(state["values"]) if are_values(state["values"]["values"]) else None
-    require(values is not None, "values that are none")
+    require(values is not None, "invalid values")
     assert values is not None
     circuit.tables.dictionary = circuit.context.dictionary = values
     circuit.context.durations = _flag(state["durations"])
@@ -257,7 +257,7 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     for operator, saved in zip(named, state["states"], strict=True):
         operator.fill(saved, named)
     check_tables(circuit)
-    require(all(is_time(time) for time in state["time"]), "times that are none")
+    require(all(is_time(time) for time in state["time"]), "invalid times")
     circuit.now = max((time for time in state["time"] if time is not None), default=None)
     circuit.rebuild()
     circuit.settle()
@@ -270,7 +270,7 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         answer_set.rebuild()
     session._index_answers()
     ids = state["ids"]
-    require(are_texts(ids["names"], null=True), "names that are none")
+    require(are_texts(ids["names"], null=True), "invalid names")
     check_events(ids["place"], ids["row"], named)
     given_ids = [_given_ids(o) if isinstance(o, Events) else [] for o in named]
     rows = list(zip(ids["place"].tolist(), ids["row"].tolist(), strict=True))
@@ -279,11 +279,11 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
     ]
     require(
         None not in id_names and (input_ids.copied or len(set(id_names)) == len(id_names)),
-        "names that are none, or stand twice",
+        "invalid or repeated names",
     )
     for name, (number, row) in zip(id_names, rows, strict=True):
         input_ids.note(name, (cast(Events, named[number]), row))
-    require(are_texts(state["tombstones"]), "names that are none")
+    require(are_texts(state["tombstones"]), "invalid names")
     input_ids.tombstones, input_ids.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
     looked_up = np.array(state["looked_up"], np.int64)
     check_inputs(looked_up, named)
@@ -294,20 +294,21 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
 def _fill_counts(session: Session, state: dict[str, Any]) -> None:
     """Where the session is, and what it has put aside."""
     greatest, advanced = state["time"]
-    require(is_time(greatest) and is_time(advanced), "times that are none")
+    require(is_time(greatest) and is_time(advanced), "invalid times")
     longest, begins = state["lasting"]
-    require(is_time(longest) and longest is not None and is_time(begins), "a length that is none")
+    require(is_time(longest) and longest is not None and is_time(begins), "an invalid length")
     counts = state["counts"]
-    require(len(counts) in (4, len(_COUNTS)) and all(type(n) is int and n >= 0 for n in counts), "counts that are none")
+    require(len(counts) in (4, len(_COUNTS)) and all(type(n) is int and n >= 0 for n in counts), "invalid counts")
     late, rejected, errors = state["late"], state["rejected"], state["errors"]
     require(
-        isinstance(late, list) and {type(item) for item in late} <= {Event, Revocation, Statement}, "no late events"
+        isinstance(late, list) and {type(item) for item in late} <= {Event, Revocation, Statement},
+        "invalid late events",
     )
-    require(isinstance(rejected, list), "no rejected events")
+    require(isinstance(rejected, list), "invalid rejected events")
     for event, why in rejected:
-        require(isinstance(event, Event) and isinstance(why, str), "no rejected events")
+        require(isinstance(event, Event) and isinstance(why, str), "invalid rejected events")
     for rule, message, count in errors:
-        require(isinstance(rule, str) and isinstance(message, str) and type(count) is int, "errors that are none")
+        require(isinstance(rule, str) and isinstance(message, str) and type(count) is int, "invalid errors")
     session.greatest, session.advanced = greatest, advanced
     session.circuit.longest_seen, session.circuit.begins = longest, begins
     for name, number in zip(_COUNTS, counts, strict=False):
@@ -324,18 +325,18 @@ def _operators(circuit: Circuit, described: Any) -> list[Operator]:
     for name, kind, _, _ in described:
         if kind == InputSpec.kind:
             type_, arity = name
-            require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an input that is none")
+            require(isinstance(type_, str) and type(arity) is int and 0 <= arity < 1 << 16, "an invalid input")
             circuit.input((type_, arity))
     named = names(circuit)
     operators = [named[name] for name, *_ in described if name in named]
     same = [(name, o.kind, o.rule, o.out.table.width) for name, o in named.items() if o in operators]
-    require(sorted(map(repr, same)) == sorted(map(repr, described)), "operators that the program has not")
+    require(sorted(map(repr, same)) == sorted(map(repr, described)), "operators that the program does not have")
     require(len(operators) == len(named), "operators are missing")
     return operators
 
 
 def _flag(flag: Any) -> bool:
-    require(isinstance(flag, bool), "a flag that is none")
+    require(isinstance(flag, bool), "an invalid flag")
     return bool(flag)
 
 

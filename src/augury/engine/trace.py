@@ -134,11 +134,11 @@ class StepCache(Generic[T]):
     """A cache of what was made of columns in this step: rules may differ in their heads alone."""
 
     def __init__(self) -> None:
-        self.known: dict[Hashable, list[tuple[tuple[Array, ...], T]]] = {}
+        self.made: dict[Hashable, list[tuple[tuple[Array, ...], T]]] = {}
         self.leaves = LeavesCache()
 
     def of(self, columns: tuple[Array, ...], make: Callable[[], T], kind: Hashable = None) -> T:
-        made = self.known.setdefault((kind, len(columns), *(len(c) for c in columns)), [])
+        made = self.made.setdefault((kind, len(columns), *(len(c) for c in columns)), [])
         for before, result in made:
             if all((x == y).all() for x, y in zip(before, columns, strict=True)):
                 return result
@@ -149,8 +149,8 @@ class StepCache(Generic[T]):
 
     def limit(self, most: int = 16) -> None:
         """Forgets what it knows once that is much: a step that comes in pieces does not come back to them."""
-        if sum(map(len, self.known.values())) >= most:
-            self.known.clear()
+        if sum(map(len, self.made.values())) >= most:
+            self.made.clear()
             self.leaves = LeavesCache()
 
 
@@ -158,17 +158,17 @@ class LeavesCache:
     """The input events of derived rows in this step: a rule that reads another's events need not trace these again."""
 
     def __init__(self) -> None:
-        self.known: dict[int, list[tuple[Array, list[tuple[Array, Leaves]]]]] = {}
+        self.held: dict[int, list[tuple[Array, list[tuple[Array, Leaves]]]]] = {}
         self.cut_off = 0  # how often a row was deeper than the limit
 
     def find(self, table: Table, rows: RowIds) -> list[tuple[Array, Leaves]] | None:
-        for before, leaves in self.known.get(id(table), ()):
+        for before, leaves in self.held.get(id(table), ()):
             if len(before) == len(rows) and bool((before == rows).all()):
                 return leaves
         return None
 
     def store(self, table: Table, rows: RowIds, leaves: list[tuple[Array, Leaves]]) -> None:
-        held = self.known.setdefault(id(table), [])
+        held = self.held.setdefault(id(table), [])
         if len(held) < 4:
             held.append((rows, leaves))
 
@@ -226,7 +226,7 @@ class _IdNumbers:
         # An id names one event, so that events have numbers of their own, unless some come with traces or under two names.
         traced = any(chunk.traces is not None for events in inputs for chunk in events.chunks)
         self.single = not (traced or circuit.plan.aliases)
-        self.known: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
+        self.numbers: dict[int, Array] = {}  # the numbers of events, by row, -1 where there is none yet
         self.places: dict[str, int] = {}
 
     def of(self, events: Events, rows: RowIds) -> tuple[Array, Array | None]:
@@ -235,9 +235,9 @@ class _IdNumbers:
         if self.pool is None:
             return events.made(few)[position], None
         if self.single:
-            numbers = self.known.get(id(events))
+            numbers = self.numbers.get(id(events))
             if numbers is None:
-                numbers = self.known[id(events)] = np.full(events.out.table.n, -1, np.int64)
+                numbers = self.numbers[id(events)] = np.full(events.out.table.n, -1, np.int64)
             new = few[numbers[few] < 0]
             numbers[new] = np.arange(len(self.pool), len(self.pool) + len(new))
             self.pool += events.ids(new)

@@ -227,12 +227,12 @@ class Flame:
     """A box of a flame graph: its own time, and the boxes on it."""
 
     name: str
-    own: float
+    itself: float
     above: tuple[Flame, ...] = ()
 
     @property
     def total(self) -> float:
-        return self.own + sum(flame.total for flame in self.above)
+        return self.itself + sum(flame.total for flame in self.above)
 
 
 def _flame(plan: OperatorPlan, spec: s.Spec, shown: set[s.Spec]) -> Flame:
@@ -263,7 +263,7 @@ def draw_flames(root: Flame) -> str:
         hue = 20 + sum(map(ord, flame.name)) % 35
         label = f"<text x='{left + 3:.1f}' y='{{y}}'>{escape(shown)}</text>" if width > 25 else ""
         title = (
-            f"<title>{escape(flame.name)}: {flame.total * 1000:.2f} ms, {flame.own * 1000:.2f} ms of its own</title>"
+            f"<title>{escape(flame.name)}: {flame.total * 1000:.2f} ms, {flame.itself * 1000:.2f} ms of its own</title>"
         )
         boxes.append(
             f"{depth}|<g>{title}<rect x='{left:.1f}' y='{{top}}' width='{width:.1f}' height='{_ROW - 1}' "

@@ -74,7 +74,7 @@ class Knowledge:
             self.load(statements)
         self._kept_words = self.words.n
         for relation in self.relations.values():
-            relation.given = relation.rows.n
+            relation.began_with = relation.rows.n
 
     def load(self, table: FactTable | StatementTable) -> None:
         """A table of facts, or of statements about them, that is there before anything is asked."""
@@ -219,7 +219,7 @@ class Knowledge:
     @property
     def learned(self) -> int:
         """How many facts there are beyond those that were there when the run began."""
-        return sum(max(0, len(relation) - relation.given) for relation in self.relations.values())
+        return sum(max(0, len(relation) - relation.began_with) for relation in self.relations.values())
 
     @property
     def bytes(self) -> int:

@@ -136,7 +136,7 @@ class _FileReading:
     """The terms and statements of one file while it is read. Until the end, the key of a blank node is `_:label.`."""
 
     def __init__(self, source: str, form: Form, skipped: Skipped) -> None:
-        self.place, self.form, self.skipped = source, form, skipped
+        self.location, self.form, self.skipped = source, form, skipped
         self.terms = Terms()
         self.rows = [np.empty((0, 4), np.int32)]
         self.before = 0  # lines that are read already
@@ -170,7 +170,7 @@ class _FileReading:
             try:
                 quads = list(ox.parse(line, format))
             except SyntaxError as error:
-                self.skipped.handle(_malformed(error, self.place, self.form, self.before + number))
+                self.skipped.handle(_malformed(error, self.location, self.form, self.before + number))
                 continue
             for quad in quads:
                 alone = isinstance(quad.graph_name, ox.DefaultGraph)
@@ -184,7 +184,7 @@ class _FileReading:
 
     def quads(self) -> Quads:
         """What was read. A blank node gets a name that no other file has: its label and a hash of the place."""
-        file, made_up = f"{text_hash(self.place):016x}", dict[str, int]()
+        file, made_up = f"{text_hash(self.location):016x}", dict[str, int]()
 
         def named(term: RdfTerm) -> RdfTerm:
             match term:
@@ -224,7 +224,7 @@ def _statements(file: IO[bytes], path: str, reading: _FileReading) -> Iterator[b
     ox, form = oxigraph(), reading.form
     base = (Path.cwd() / "-" if path == "-" else Path(path).resolve()).as_uri()
     if form in _WHOLE:
-        file = io.BytesIO(_checked(file.read(), reading.place, form))
+        file = io.BytesIO(_checked(file.read(), reading.location, form))
     parser = ox.parse(file, format_of(form), base_iri=base)
     quads = _recovering(parser, reading) if form not in _WHOLE else _stopping(parser, file, reading, base)
     while lines := ox.serialize(islice(quads, BATCH), format=ox.RdfFormat.N_QUADS):
@@ -242,7 +242,7 @@ def _recovering(parser: Iterator[object], reading: _FileReading) -> Iterator[Any
             if error.msg == seen:
                 return
             seen = error.msg
-            reading.skipped.handle(_malformed(error, reading.place, reading.form))
+            reading.skipped.handle(_malformed(error, reading.location, reading.form))
 
 
 def _stopping(parser: Iterator[object], file: IO[bytes], reading: _FileReading, base: str) -> Iterator[Any]:
@@ -253,10 +253,10 @@ def _stopping(parser: Iterator[object], file: IO[bytes], reading: _FileReading, 
         file.seek(0)
         data = file.read()
         if "remote context" in error.msg:
-            raise _remote(data, reading.place) from None
+            raise _remote(data, reading.location) from None
         if error.lineno is None:
             error.lineno = _line_of_mistake(data, reading.form, base)
-        raise _malformed(error, reading.place, reading.form) from None
+        raise _malformed(error, reading.location, reading.form) from None
 
 
 def _checked(data: bytes, source: str, form: Form) -> bytes:
@@ -342,14 +342,14 @@ class _ByLine:
     def __init__(self, data: bytes) -> None:
         self.lines = data.splitlines(keepends=True)
         self.number = 0
-        self.rest = b""
+        self.remainder = b""
 
     def read(self, size: int = -1) -> bytes:
-        if not self.rest and self.number < len(self.lines):
-            self.rest = self.lines[self.number]
+        if not self.remainder and self.number < len(self.lines):
+            self.remainder = self.lines[self.number]
             self.number += 1
-        size = len(self.rest) if size < 0 else size
-        data, self.rest = self.rest[:size], self.rest[size:]
+        size = len(self.remainder) if size < 0 else size
+        data, self.remainder = self.remainder[:size], self.remainder[size:]
         return data
 
 

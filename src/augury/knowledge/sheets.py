@@ -57,7 +57,9 @@ def checked(name: str, sheet: Sheet, plan: Plan) -> FactHeading:
     for column in heading.used:
         refused = sheet[column].refused()
         if refused is not None:
-            raise DataError(f"the column `{column}` is {refused[0]}, which no fact can hold", sheet.place, refused[1])
+            raise DataError(
+                f"the column `{column}` is {refused[0]}, which no fact can hold", sheet.location, refused[1]
+            )
     return heading
 
 
@@ -119,7 +121,7 @@ def one_by_one(
         try:
             statements.append(read(row))
         except DataError as error:
-            problems.append((part.line(row), error.at(error.place or part.at(row))))
+            problems.append((part.line(row), error.at(error.place or part.location_of(row))))
             if on_error == "stop":
                 break
     return statements, problems

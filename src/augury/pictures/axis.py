@@ -28,7 +28,7 @@ _FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND  # of the cal
 class AxisTick:
     """A tick at a time, with its label; `below` is a second label where it changes."""
 
-    at: int
+    time: int
     text: str
     below: str = ""
 

@@ -387,13 +387,13 @@ def _legend(scene: Scene, arrows: bool, y: float) -> list[str]:
 def _axis(clock: Clock, scale: Scale, top: float, bottom: float) -> list[str]:
     result = [f'<g class="axis" stroke="{INK}" stroke-opacity="0.14">']
     marks = ticks(scale.lo, scale.hi, clock, max(2, int(scale.width / 90)))
-    result += [f'<path d="M{scale(mark.at):.1f} {top:g}V{bottom + 4:g}"/>' for mark in marks]
+    result += [f'<path d="M{scale(mark.time):.1f} {top:g}V{bottom + 4:g}"/>' for mark in marks]
     result += ["</g>", '<g class="times">']
     edge = scale.left + scale.width + 14
     for mark in marks:
-        result.append(_text(round(scale(mark.at), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
+        result.append(_text(round(scale(mark.time), 1), bottom + 17, mark.text, anchor="middle", opacity="0.9"))
         if mark.below:
-            x = min(scale(mark.at), edge - text_width(mark.below) / 2)
+            x = min(scale(mark.time), edge - text_width(mark.below) / 2)
             result.append(_text(round(x, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
     result.append("</g>")
     unit = "UTC" if clock.kind == "timestamp" else "ticks"

@@ -152,7 +152,7 @@ class _Answer:
     ) -> None:
         """`learn` takes in the facts that events of the stratum make, where its own rules ask how they were."""
         self.world, self.stratum, self.derivations, self.learn = world, stratum, derivations, learn
-        self.found: dict[OrderKey, Event] = {}
+        self.events: dict[OrderKey, Event] = {}
         self.seeds, self.answered = seeds, answered
 
     def run(self) -> None:
@@ -188,30 +188,30 @@ class _Answer:
         derived = [*seeded, *self._apply()]
         while pending := [(e, d) for e, d in derived if now is None or e.end > now]:
             now = min(e.end for e, _ in pending)
-            base = dict(self.found)
+            base = dict(self.events)
             seen: list[set[OrderKey]] = []
             ending = [(e, d) for e, d in pending if e.end == now]
             current = _traced(ending)
             while set(current) not in seen:
                 seen.append(set(current))
-                self.found = {**base, **current}
+                self.events = {**base, **current}
                 self._publish()
                 derived = [*seeded, *self._apply()]
                 ending = [(e, d) for e, d in derived if e.end == now]
                 current = _traced(ending)
             if seen[-1] != set(current):
                 raise RunError(f"the policy of rule `{self.stratum.rules[0].label}` has no stable choice at time {now}")
-            self.found = base
+            self.events = base
             self._add(ending)  # what was derived last, was derived from just these events
 
     def _add(self, derived: Iterable[tuple[Event, Derivation]]) -> bool:
         """Adds derived events and their derivations; whether anything was new."""
         new = False
         for event, derivation in list(derived):
-            earlier = self.found.get(event.content)
+            earlier = self.events.get(event.content)
             if earlier is None or _plainer(event, earlier):
                 new = new or earlier is None
-                self.found[event.content] = (
+                self.events[event.content] = (
                     replace(event, trace=_trace(derivation)) if earlier is None else replace(event, trace=earlier.trace)
                 )
             table = self.derivations.setdefault(event.content, {})
@@ -221,7 +221,7 @@ class _Answer:
 
     def _publish(self) -> None:
         for type in self.stratum.types:
-            self.world.publish(type, [e for e in self.found.values() if (e.type, len(e.args)) == type])
+            self.world.publish(type, [e for e in self.events.values() if (e.type, len(e.args)) == type])
         if self.learn is not None:
             self.learn()
 

@@ -58,8 +58,8 @@ def _argument(parts: Sequence[AnswerPart], owner: RowIds, local: Array, position
         if column.numeric and column.null is None:
             if len(mine) == len(rows):
                 return column.values  # type: ignore[no-any-return]
-        elif column.place is not None and column.textual:
-            used, inverse = unique_inverse(column.place)
+        elif column.index is not None and column.textual:
+            used, inverse = unique_inverse(column.index)
             texts = column.values.take(used)  # UTF-8 orders as its characters do
             ranks = pc.rank(texts, "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
             result[mine] = np.where(texts.is_null().to_numpy(zero_copy_only=False), 0, ranks)[inverse]
@@ -67,6 +67,6 @@ def _argument(parts: Sequence[AnswerPart], owner: RowIds, local: Array, position
     few = [(mine, column.listed()) for mine, column in columns]
     ranks, first = value_ranks([value for _, column in few for value in column.values]), 0
     for mine, column in few:
-        result[mine] = ranks[first : first + len(column.values)][column.place]
+        result[mine] = ranks[first : first + len(column.values)][column.index]
         first += len(column.values)
     return result

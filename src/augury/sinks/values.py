@@ -40,17 +40,17 @@ class ValueColumn:
     """
 
     values: Any
-    place: Array | None = None
+    index: Array | None = None
     null: Array | None = None
     unit: type[Timestamp | Duration] | None = None
     made: dict[Any, Any] = field(default_factory=dict, compare=False)  # what was made of a list of values
 
     def __len__(self) -> int:
-        return len(self.values if self.place is None else self.place)
+        return len(self.values if self.index is None else self.index)
 
     @property
     def numeric(self) -> bool:
-        return self.place is None
+        return self.index is None
 
     @property
     def textual(self) -> bool:
@@ -58,21 +58,21 @@ class ValueColumn:
 
     def some(self, rows: Any) -> ValueColumn:
         """Some rows: a slice, or their numbers."""
-        if self.place is not None:
-            return replace(self, place=self.place[rows])
+        if self.index is not None:
+            return replace(self, index=self.index[rows])
         return replace(self, values=self.values[rows], null=None if self.null is None else self.null[rows])
 
     def taken(self, array: Any) -> Any:
         """An Arrow array that has an element for each of the values, row by row."""
-        return array.take(pa.array(self.place))
+        return array.take(pa.array(self.index))
 
     def list(self) -> list[Value]:
         if self.textual:
             texts: list[Value] = self.taken(self.values).to_pylist()
             return texts
         values = self.values
-        if self.place is not None:
-            return [values[i] for i in self.place.tolist()]
+        if self.index is not None:
+            return [values[i] for i in self.index.tolist()]
         values_list: list[Value] = values.tolist() if self.unit is None else [self.unit(us) for us in values.tolist()]
         if self.null is not None:
             for i in np.flatnonzero(self.null).tolist():
@@ -81,7 +81,7 @@ class ValueColumn:
 
     def listed(self) -> ValueColumn:
         """The same values as a list."""
-        if self.place is None or self.textual:  # these rows alone, so that nothing that was made of others fits
+        if self.index is None or self.textual:  # these rows alone, so that nothing that was made of others fits
             return ValueColumn(self.list(), np.arange(len(self)))
         return self
 

@@ -18,18 +18,18 @@ class ReadLimits:
     """The limits of reading one source."""
 
     def __init__(self, location: str, limits: Limits = NO_LIMITS) -> None:
-        self.place, self.limits = location, limits
+        self.location, self.limits = location, limits
         self._until = None if limits.time is None else monotonic() + limits.time / 1e6
 
     def check(self) -> None:
         """Refuses to read on where the time is over, or no memory is left."""
         if self._until is not None and monotonic() > self._until:
             assert self.limits.time is not None
-            raise DataError(f"takes longer than {self.limits.time / 1e6:g} s to read", self.place, "--limit time=…")
+            raise DataError(f"takes longer than {self.limits.time / 1e6:g} s to read", self.location, "--limit time=…")
         left = memory_left()
         if left is not None and left < _LEAST:
             hint = "give it in parts, leave out what no rule reads, or run it on Spark"
-            raise DataError("takes more memory to read than there is", self.place, hint)
+            raise DataError("takes more memory to read than there is", self.location, hint)
 
 
 class BoundedStream:
@@ -52,7 +52,7 @@ class BoundedStream:
         self.count += len(data)
         if self.most is not None and self.count > self.most:
             hint = "is it what you expect? --limit unpacked=… lets it be more"
-            raise DataError(f"unpacks to more than {self.most:,} bytes", self.bounds.place, hint)
+            raise DataError(f"unpacks to more than {self.most:,} bytes", self.bounds.location, hint)
         if data and not self.live:
             self.bounds.check()
         return data

@@ -64,7 +64,7 @@ class SourceFile:
         return SourceFile(text, None, with_columns(ColumnNames(time=time), columns, None, plan), nulls)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.shown or ("standard input" if self.path == "-" else self.path)
 
     @property
@@ -100,7 +100,7 @@ class SourceFile:
             begin = start.removeprefix(b"\xef\xbb\xbf").lstrip()
             return next((f.name for f in FORMATS.values() if begin.startswith(f.beginnings)), "csv")
         hint = f"name it {listed(usual_endings(), 'or')}; {listed(list(COMPRESSED), 'or')} may follow"
-        raise DataError(f"is neither {listed(titles(), 'nor')} by its name", self.place, hint)
+        raise DataError(f"is neither {listed(titles(), 'nor')} by its name", self.location, hint)
 
     def check(self) -> None:
         """Refuses a path where nothing is, or of which nothing can be said."""
@@ -116,10 +116,10 @@ class SourceFile:
             paths = [Path(p) for p in sorted(glob.glob(self.path, recursive=True))]
             result = [p for p in paths if p.is_file()]
             if not result:
-                raise DataError("no file has such a name", self.place)
+                raise DataError("no file has such a name", self.location)
             return self._of_one_form([replace(self, path=str(p), shown=str(p)) for p in result])
         if not path.exists():
-            raise DataError("no such file", self.place)
+            raise DataError("no such file", self.location)
         if not path.is_dir():
             return [self]
         inside = [p for p in sorted(path.rglob("*")) if p.is_file() and is_data(p) and not _hidden(p, path)]
@@ -127,9 +127,9 @@ class SourceFile:
         inside = tables or inside  # beside tables, RDF is knowledge
         if not inside:
             hint = f"it needs files named {listed(usual_endings(), 'or')}"
-            raise DataError("is a directory without data", self.place, hint)
+            raise DataError("is a directory without data", self.location, hint)
         return self._of_one_form(
-            [replace(self, path=str(p), shown=f"{self.place.rstrip('/')}/{p.relative_to(path)}") for p in inside]
+            [replace(self, path=str(p), shown=f"{self.location.rstrip('/')}/{p.relative_to(path)}") for p in inside]
         )
 
     def _of_one_form(self, files: list[SourceFile]) -> list[SourceFile]:
@@ -137,7 +137,7 @@ class SourceFile:
         if len(forms) > 1:
             what = "matches" if self.pattern else "is a directory with"
             hint = f"name those that you mean: --events '{files[0].path}'"
-            raise DataError(f"{what} files of several kinds: {', '.join(forms)}", self.place, hint)
+            raise DataError(f"{what} files of several kinds: {', '.join(forms)}", self.location, hint)
         return files
 
     @property
@@ -156,7 +156,7 @@ class SourceFile:
                 tables.append(pa.table([cells.arrow() for cells in sheet.cells], list(sheet.names)))
             return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
         except pa.ArrowException as error:
-            raise DataError(f"is no table: {str(error).splitlines()[0]}", self.place) from None
+            raise DataError(f"is no table: {str(error).splitlines()[0]}", self.location) from None
 
     def to_pandas(self) -> Any:
         """The rows as a DataFrame of pandas."""
@@ -168,7 +168,7 @@ class SourceFile:
     def parts(self, plan: Plan | None = None, limits: Limits = NO_LIMITS) -> Iterator[Sheet | Items]:
         """What the files hold, part by part, in the order in which they stand there."""
         for file in self.files():
-            bounds = ReadLimits(file.place, limits)
+            bounds = ReadLimits(file.location, limits)
             try:
                 for part in file._read(plan, bounds):
                     yield part
@@ -190,7 +190,7 @@ class SourceFile:
     def _unreadable(self, error: Exception) -> DataError:
         said = getattr(error, "strerror", None) or str(error).splitlines()[0]
         hint = f"is it {self.compression}, and whole?" if self.compression else ""
-        return DataError(f"cannot be read: {said}", self.place, hint)
+        return DataError(f"cannot be read: {said}", self.location, hint)
 
     def _opened(self, bounds: ReadLimits) -> Any:
         """The bytes of a file, unpacked."""
@@ -204,7 +204,7 @@ class SourceFile:
                 return pa.OSFile(self.path)
             return BoundedStream(open(self.path, "rb"), bounds)
         except FileNotFoundError:
-            raise DataError("no such file", self.place) from None
+            raise DataError("no such file", self.location) from None
         except OSError as error:
             raise self._unreadable(error) from None
 
@@ -213,7 +213,7 @@ def _table_of(items: Items) -> Any:
     """Objects as a table: its columns are all keys that one of them has."""
     wrong = next((row for row, item in enumerate(items.objects) if not isinstance(item, dict)), None)
     if wrong is not None:
-        raise DataError("is no object, so that the file is no table", items.at(wrong))
+        raise DataError("is no object, so that the file is no table", items.location_of(wrong))
     keys = dict.fromkeys(key for item in items.objects for key in item)
     return pa.table({key: [item.get(key) for item in items.objects] for key in keys})
 
@@ -268,7 +268,7 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
         return None
     if any(type_names != names_by_type[0] for type_names in names_by_type):
         hint = f"give it a first line with the names of its columns: {names.type},…,{names.time}"
-        raise DataError("has no header, and its events do not have the same attributes", f"{source.place}:1", hint)
+        raise DataError("has no header, and its events do not have the same attributes", f"{source.location}:1", hint)
     head = [*([names.type] if source.type is None else []), *names_by_type[0]]
     for more in ([names.time], [names.start, names.end], [names.start, names.end, names.id]):
         if len(cells) == len(head) + len(more):
@@ -276,7 +276,7 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
     order = ", ".join([*head, names.time])
     raise DataError(
         f"has no header, and {len(cells)} fields where `{types[0]}` has {len(head) + 1}",
-        f"{source.place}:1",
+        f"{source.location}:1",
         f"the order is {order}; or give it a first line with the names of its columns",
     )
 
@@ -327,20 +327,20 @@ class Format:
 
 def _csv(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
     unnamed = None if plan is None else lambda cells, location: headerless(cells, source, plan)
-    return csv.read(stream, source.place, source.nulls, unnamed)
+    return csv.read(stream, source.location, source.nulls, unnamed)
 
 
 def _plain(read: Callable[[Any, str], Iterator[Any]]) -> Callable[[Any, SourceFile, Plan | None], Iterator[Any]]:
     """A format that needs to know nothing of the program."""
-    return lambda stream, source, plan: read(stream, source.place)
+    return lambda stream, source, plan: read(stream, source.location)
 
 
 def _graphs(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Sheet]:
     form = FORMATS[source.form()].title
     if source.type is None:
         hint = f"name the stream of its events: --events '<http://example.org/stock>={source.path}'"
-        raise DataError(f"is {form}, whose graphs are events, but of which stream is not said", source.place, hint)
-    return named_graphs.read(stream, source.place, form, source.time_predicate)
+        raise DataError(f"is {form}, whose graphs are events, but of which stream is not said", source.location, hint)
+    return named_graphs.read(stream, source.location, form, source.time_predicate)
 
 
 FORMATS: dict[str, Format] = {

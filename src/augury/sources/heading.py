@@ -112,17 +112,17 @@ class EventHeading:
     columns: tuple[str, ...]
     names: ColumnNames = NAMES
     type: str | None = None
-    place: str = ""
+    location: str = ""
 
     def check(self, plan: Plan) -> None:
         """Refuses a table that names neither type nor time, that names its type twice, or has a column twice."""
         names = self.names
-        no_columns_twice(self.columns, self.place)
+        no_columns_twice(self.columns, self.location)
         self.check_type(plan)
         if self.type is None and names.type not in self.columns:
-            path = self.place.rpartition(":")[0] or self.place
+            path = self.location.rpartition(":")[0] or self.location
             raise DataError(
-                f"has no column `{names.type}`", self.place, f"name the type of its events: --events TYPE={path}"
+                f"has no column `{names.type}`", self.location, f"name the type of its events: --events TYPE={path}"
             )
         if not {names.time, names.start, names.end} & set(self.columns):
             usual = (h for h in self.columns if h.lower() in ("date", "datetime", "timestamp", "ts"))
@@ -130,7 +130,7 @@ class EventHeading:
             hint = (
                 f"is it `{close}`? Say --time {close}" if close else "name the column that holds the time with --time"
             )
-            raise DataError(f"has no column `{names.time}` (or `{names.start}` and `{names.end}`)", self.place, hint)
+            raise DataError(f"has no column `{names.time}` (or `{names.start}` and `{names.end}`)", self.location, hint)
 
     def check_type(self, plan: Plan) -> None:
         """Refuses a table of one type whose rows name types of their own: both cannot be meant."""
@@ -138,7 +138,7 @@ class EventHeading:
         if self.type is not None and column in self.columns and column not in self.own_columns(self.type, plan):
             raise DataError(
                 f"has a column `{column}`, but all its events are to be `{self.type}`",
-                self.place,
+                self.location,
                 f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`",
             )
 
@@ -186,7 +186,7 @@ class FactHeading:
     name: str
     columns: tuple[str, ...]
     plan: Plan
-    place: str = ""
+    location: str = ""
 
     @cached_property
     def _aside(self) -> set[str]:
@@ -212,13 +212,13 @@ class FactHeading:
 
     def check(self) -> None:
         """Refuses columns that stand twice, that are missing, or too many for what the program asks."""
-        no_columns_twice(self.columns, self.place)
+        no_columns_twice(self.columns, self.location)
         if self.column_for("time") and self.column_for("valid_from"):
-            raise DataError("has both `time` and `valid_from`", self.place, "they mean the same: keep one of them")
+            raise DataError("has both `time` and `valid_from`", self.location, "they mean the same: keep one of them")
         declared = self.plan.static.get(self.name)
         missing = next((a.name for a in declared or () if a.name not in self.columns), None)
         if missing is not None:
-            raise missing_column(self.name, missing, self.data, self.place)
+            raise missing_column(self.name, missing, self.data, self.location)
         if declared is None:
             self._check_arity()
 
@@ -235,4 +235,4 @@ class FactHeading:
         elif len(self.data) + len(extra) in asked:
             said = "`op` and `time` say" if len(extra) > 1 else f"`{extra[0]}` says"
             hint = f"{said} something of the fact, unless declared: `static {self.name}({', '.join(self.columns)}).`"
-        raise DataError(f"`{self.name}` has {shown}; the program asks with {expected}", self.place, hint)
+        raise DataError(f"`{self.name}` has {shown}; the program asks with {expected}", self.location, hint)

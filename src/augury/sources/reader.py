@@ -96,7 +96,7 @@ class Reader:
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.plan = self.written_plan = plan  # the first gets the zone of the clock
-        self.skipped, self.known = skipped or Skipped(), EventTypes(plan, strict)
+        self.skipped, self.known_types = skipped or Skipped(), EventTypes(plan, strict)
         self._clock = clock
         self.row = 0  # the place of the next row in the order of arrival
         self.progress = progress
@@ -121,7 +121,7 @@ class Reader:
             try:
                 clock = self._clock(first)
             except DataError as error:
-                raise error.at(part.place) from None
+                raise error.at(part.location) from None
             if first is not None and clock.decided:
                 self._clock = clock
         self.plan = self.plan.in_zone(clock.zone)
@@ -141,12 +141,12 @@ class Reader:
             if most is not None and not source.live:
                 size += part.nbytes
                 if size > most:
-                    raise DataError(f"its events take more than {most:,} bytes", source.place, "--limit bytes=…")
+                    raise DataError(f"its events take more than {most:,} bytes", source.location, "--limit bytes=…")
 
     def _parts(self, source: SourceFile) -> Iterator[History]:
         """Undeclared columns of text are known when all parts are."""
         if source.type is not None:
-            self._refuse(self.known.unknown(source.type), source.place)
+            self._refuse(self.known_types.unknown(source.type), source.location)
         held: list[Sheet] = []
         columns: tuple[str, ...] | None = None
         for part in source.parts(self.plan, self.skipped.limits):
@@ -174,7 +174,7 @@ class Reader:
             return False
         if source.type is not None:
             return source.type not in self.plan.declared
-        return any(name not in self.plan.declared for name in self.known.arities)
+        return any(name not in self.plan.declared for name in self.known_types.arities)
 
     def sources(self, sources: Iterable[SourceFile], in_order: bool = False) -> History:
         """The events of several sources as one history. Each keeps its order, and of what comes next in them the earliest
@@ -201,7 +201,7 @@ class Reader:
         """The events of a table of Python; without a type, it has a column that names it."""
         position = f"the table of `{name}`" if name is not None else "the events"
         if name is not None:
-            self._refuse(self.known.unknown(name), "")
+            self._refuse(self.known_types.unknown(name), "")
         return History.joined([self.sheet(sheet, names, name) for sheet in sheets(table, position)])
 
     def listed(self, objects: Iterable[object]) -> History:
@@ -277,11 +277,13 @@ class Reader:
         problems = list(problems)
         for type in list(history.batches):
             # A table with another number of columns is a mistake; an object is an event of another type.
-            problem = self.known.problem(type) or (self.known.width(*type) if isinstance(part, Sheet) else None)
+            problem = self.known_types.problem(type) or (
+                self.known_types.width(*type) if isinstance(part, Sheet) else None
+            )
             if problem is not None:
                 for row in (history.batches.pop(type).rows - first).tolist():
-                    problems.append((part.line(row), DataError(problem.message, part.at(row), problem.hint)))
-            elif name := self.known.passed_over(type):
+                    problems.append((part.line(row), DataError(problem.message, part.location_of(row), problem.hint)))
+            elif name := self.known_types.passed_over(type):
                 history.unknown[name] = history.unknown.get(name, 0) + len(history.batches[type])
         self.skipped.handle_all(problems)
         if self.progress is not None:
@@ -298,7 +300,7 @@ class Reader:
                 items.append(read(row))
                 rows.append(self.row + row)
             except DataError as error:
-                wrong = error.at(error.place or part.at(row))
+                wrong = error.at(error.place or part.location_of(row))
                 problems.append((part.line(row), wrong))
                 if self.skipped.on_error == "stop":
                     break
@@ -314,7 +316,7 @@ class Reader:
             refused = sheet[name].refused()
             if refused is not None:
                 raise DataError(
-                    f"the column `{name}` is {refused[0]}, which no event can hold", sheet.place, refused[1]
+                    f"the column `{name}` is {refused[0]}, which no event can hold", sheet.location, refused[1]
                 )
 
     def _used(self, sheet: Sheet, heading: EventHeading) -> Iterable[str]:
@@ -324,7 +326,7 @@ class Reader:
         try:
             return [*(name for name, _ in heading.args(heading.type, self.plan)), *said]
         except DataError as error:
-            raise DataError(error.message, sheet.at(0) if len(sheet) else sheet.top, error.hint) from None
+            raise DataError(error.message, sheet.location_of(0) if len(sheet) else sheet.top, error.hint) from None
 
     def _by_columns(self, sheet: Sheet, heading: EventHeading, clock: Clock, places: Array | None = None) -> History:
         """The events of a sheet; `places` are those of its rows, where they do not follow one another."""
@@ -378,7 +380,7 @@ class Reader:
 
     def _has_graphs(self, type: str) -> bool:
         """Whether events of a type are graph events that some query reads."""
-        return is_stream(type) and type in self.known.arities
+        return is_stream(type) and type in self.known_types.arities
 
     def _types(self, sheet: Sheet, heading: EventHeading) -> tuple[list[str | None], Array]:
         """The types of the rows, and which of them each row has."""

@@ -31,7 +31,7 @@ class Sheet:
     names: tuple[str, ...]
     cells: list[Cells]
     length: int
-    place: str = ""
+    location: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
     top: str = ""  # where the header is
     problems: list[Problem] = field(default_factory=list)  # of lines that are no rows
@@ -42,8 +42,8 @@ class Sheet:
     def __getitem__(self, name: str) -> Cells:
         return self.cells[self.names.index(name)]
 
-    def at(self, row: int) -> str:
-        return f"{self.place}:{self.line(row)}"
+    def location_of(self, row: int) -> str:
+        return f"{self.location}:{self.line(row)}"
 
     def cell(self, name: str, row: int, clock: Clock | None = None) -> Any:
         """A cell as it was read; with a clock, one that says a time."""
@@ -72,7 +72,7 @@ class Items:
     """Objects in the JSON form, or of Python; `columns` are their values, where they were found without objects."""
 
     objects: Sequence[Any]
-    place: str = ""
+    location: str = ""
     line: Callable[[int], int] = field(default=_numbered, repr=False)
     problems: list[Problem] = field(default_factory=list)
     columns: ObjectColumns | None = None
@@ -80,8 +80,8 @@ class Items:
     def __len__(self) -> int:
         return len(self.objects)
 
-    def at(self, row: int) -> str:
-        return f"{self.place}:{self.line(row)}" if self.place else ""
+    def location_of(self, row: int) -> str:
+        return f"{self.location}:{self.line(row)}" if self.location else ""
 
 
 def with_kinds(sheets: list[Sheet]) -> list[Sheet]:

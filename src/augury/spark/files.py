@@ -67,14 +67,14 @@ class FileReader:
     def _open(self, source: SourceFile) -> Sequence[EventFrame | TextFiles]:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
         if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
-            raise DataError(problem.message, source.place, problem.hint)
+            raise DataError(problem.message, source.location, problem.hint)
         files = self._files(source)
         form = files[0].form() if files else self._form(source)
         for file in files:
             if file.compression == "zstd" and not FORMATS[form].binary:
                 raise DataError(
                     "is packed with zstd, which Spark does not read",
-                    file.place,
+                    file.location,
                     "pack it with gzip, or say --engine embedded",
                 )
         if FORMATS[form].binary and files and not self.streaming:
@@ -101,7 +101,7 @@ class FileReader:
         path = Path(source.path)
         if not path.is_dir() and not source.pattern:
             hint = "a stream reads a directory of files that grows, or - for standard input"
-            raise DataError("is not a directory" if path.exists() else "no such directory", source.place, hint)
+            raise DataError("is not a directory" if path.exists() else "no such directory", source.location, hint)
         result = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))
         return [
             replace(source, path=str(p))
@@ -115,7 +115,7 @@ class FileReader:
         except DataError:
             if self.streaming:
                 hint = f"say it: --events '{source.path.rstrip('/')}/*.jsonl'"
-                raise DataError("has no files yet, so that their kind is not known", source.place, hint) from None
+                raise DataError("has no files yet, so that their kind is not known", source.location, hint) from None
             raise
 
     def _paths(self, source: SourceFile, files: Sequence[SourceFile]) -> list[str]:
@@ -143,9 +143,9 @@ class FileReader:
         if self.streaming and len(headers) != 1:
             if headers:
                 raise DataError(
-                    "has files with different headers", source.place, "a stream reads files with one header"
+                    "has files with different headers", source.location, "a stream reads files with one header"
                 )
-            raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
+            raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
         tables = [TextTable(self._lines(source, some, "csv"), header) for header, some in headers.items()]
         return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
@@ -182,7 +182,7 @@ class FileReader:
         try:
             if self.streaming:
                 if not files:
-                    raise DataError("has no file yet, so that its columns are not known", source.place, _NO_FILE)
+                    raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
                 path, reader = self._watched(source, "parquet")
                 frame = reader.schema(self.spark.read.parquet(paths[0]).schema).parquet(path)
             else:
@@ -190,20 +190,20 @@ class FileReader:
         except DataError:
             raise
         except Exception as error:
-            raise DataError(f"is not a Parquet file: {first_line(error)}", source.place) from None
+            raise DataError(f"is not a Parquet file: {first_line(error)}", source.location) from None
         return self._frame(frame, source, files)
 
     def _fetched(self, source: SourceFile, files: list[SourceFile], title: str) -> list[EventFrame]:
         """Files that Spark has no reader for: the driver reads them."""
         if self.streaming or not files:
-            raise DataError(f"is {title}, which Spark reads no streams of", source.place, "use Parquet")
+            raise DataError(f"is {title}, which Spark reads no streams of", source.location, "use Parquet")
         tables = pa.concat_tables([file.to_arrow() for file in files], promote_options="permissive")
         return self._frame(self.spark.createDataFrame(tables), source, files)
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column finds the types of its events."""
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
-        position = files[0].place if len(files) == 1 else source.place
+        position = files[0].location if len(files) == 1 else source.location
         EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)
         if source.type is not None:
             return sources(self.task.program, {source.type: frame}, names)

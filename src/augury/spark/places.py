@@ -33,7 +33,7 @@ class Places:
                 self._read(file, Skipped("stop"))
             except DataError as error:
                 return error
-        return DataError(f"{problem} in {row}", path if file is None else file.place)
+        return DataError(f"{problem} in {row}", path if file is None else file.location)
 
     def problems(self, path: str) -> list[str]:
         """All that is wrong with a file of this machine, in the order of its lines."""

@@ -167,7 +167,7 @@ class Bucket:
             require(
                 isinstance(payloads, list) and all(isinstance(payload, bytes) for payload in payloads), "no packages"
             )
-            require(frontier is None or type(frontier) is int, "a time that is none")
+            require(frontier is None or type(frontier) is int, "an invalid time")
         except (CorruptSnapshot, ValueError, TypeError) as error:
             raise not_whole(str(error)) from None
         return before, token, BucketStep(payloads, frontier, stored=True)

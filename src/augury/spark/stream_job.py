@@ -165,7 +165,7 @@ class StreamJob(FileRun):
     @property
     def status(self) -> Status:
         settings = self.task.settings
-        sources = tuple(source.place for source in self.options.task.events)
+        sources = tuple(source.location for source in self.options.task.events)
         return Status(sources, settings.emit, show_duration(settings.lateness or 0), self.tally)
 
     def _located(self, error: AuguryError) -> AuguryError:

@@ -70,10 +70,10 @@ def head_of(file: SourceFile) -> bytes:
             head = more = bytes(stream.read(_HEAD))
             while more and b"\n" not in head:
                 if len(head) > LONGEST_LINE:
-                    raise Block(b"", 1, LONGEST_LINE).problem(file.place)
+                    raise Block(b"", 1, LONGEST_LINE).problem(file.location)
                 head += (more := bytes(stream.read(max(_HEAD, len(head)))))
     except OSError as error:
-        raise DataError(f"cannot be read: {error}", file.place) from None
+        raise DataError(f"cannot be read: {error}", file.location) from None
     return head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
 
 
@@ -87,7 +87,7 @@ def header_of(file: SourceFile, head: bytes, plan: Plan) -> Header | None:
         written = result is None
         return result
 
-    sheet = next(read_csv(BytesIO(head), file.place, (), unnamed), None)
+    sheet = next(read_csv(BytesIO(head), file.location, (), unnamed), None)
     if sheet is None:
         return None
     Reader(plan, Clock(), Skipped("skip")).sheet(sheet, file.names, file.type)  # which says what is wrong with columns
@@ -193,7 +193,7 @@ class TextFiles:
             columns = ", ".join(f"{column}: …" for column in heading.data)
             raise DataError(
                 f"the columns of `{name}` have no types, and a stream cannot infer them",
-                self.source.place,
+                self.source.location,
                 f"declare `event {name}({columns}).`",
             )
 

@@ -269,7 +269,7 @@ class ColumnExpressions:
         elif all(arg.kind == "n" for arg in numbers):
             assert function.vector is not None
             data = function.vector(*(arg.data for arg in numbers))
-            result = ColumnOperand("n", data + 0.0).beside(*numbers).but(~np.isfinite(data))
+            result = ColumnOperand("n", data + 0.0).broadcast(*numbers).but(~np.isfinite(data))
         else:
             return None
         if result is not None and result.kind == "d":

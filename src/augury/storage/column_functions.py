@@ -44,7 +44,7 @@ def _extreme(choose: Callable[[Array, Array], Array], *parts: ColumnOperand) -> 
     result = parts[0].data
     for part in parts[1:]:
         result = choose(result, part.data)
-    return replace(parts[0].beside(*parts[1:]), data=result)
+    return replace(parts[0].broadcast(*parts[1:]), data=result)
 
 
 def _to_float(x: ColumnOperand) -> ColumnOperand | None:
@@ -58,7 +58,7 @@ def _overlap(*parts: ColumnOperand) -> ColumnOperand | None:
     if len({part.kind for part in parts}) > 1 or any(part.data.dtype.kind != "i" for part in parts):
         return None
     shared = np.minimum(end.data, other_end.data) - np.maximum(start.data, other_start.data)
-    return ColumnOperand("d" if start.kind == "t" else start.kind, np.maximum(shared, 0)).beside(*parts)
+    return ColumnOperand("d" if start.kind == "t" else start.kind, np.maximum(shared, 0)).broadcast(*parts)
 
 
 NUMBERS: dict[str, Callable[..., ColumnOperand | None]] = {

@@ -30,7 +30,7 @@ class ColumnOperand:
     def __len__(self) -> int:
         return len(self.data)
 
-    def beside(self, *others: ColumnOperand) -> ColumnOperand:
+    def broadcast(self, *others: ColumnOperand) -> ColumnOperand:
         """The same column, hard and null wherever one of the others is."""
         parts = (self, *others)
         null, hard = either(p.null for p in parts), either(p.hard for p in parts)
@@ -98,7 +98,7 @@ def arithmetic(op: str, first: ColumnOperand, other: ColumnOperand) -> ColumnOpe
     unit = _UNIT.get((op, kinds))
     if unit is None or (unit != "n" and "f" in x.dtype.kind + y.dtype.kind):
         return None
-    base = ColumnOperand(unit, x).beside(first, other)
+    base = ColumnOperand(unit, x).broadcast(first, other)
     if x.dtype.kind == "f" or y.dtype.kind == "f":
         return _of_floats(op, base, x, y)
     zero = (y == 0) if op in ("/", "//", "mod") else None

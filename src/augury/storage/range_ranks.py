@@ -43,7 +43,7 @@ class RangeRanks:
         self.entered = np.zeros((0, 2), np.int64)
         self.levels = np.zeros((1, columns, 0), np.int64)
         self.numbers = np.zeros((columns, 0), np.int32)
-        self.known, self.count = np.zeros((16, 3), np.int64), 0
+        self.value_entries, self.count = np.zeros((16, 3), np.int64), 0
         self.buckets = np.full(32, -1, np.int32)
 
     def enter(self, groups: Integers, spans: Array, slots: Array, values: Array) -> None:
@@ -52,7 +52,7 @@ class RangeRanks:
         groups = groups[groups >= 0]
         self._make_room(groups, spans, len(slots))
         self.count, touched = enter_positions(
-            groups, spans, self.entered, slots, values, self.kinds, NULL, self.levels, self.numbers, self.known,
+            groups, spans, self.entered, slots, values, self.kinds, NULL, self.levels, self.numbers, self.value_entries,
             self.buckets, self.count,
         )  # fmt: skip
         self.touched += int(touched)
@@ -71,10 +71,10 @@ class RangeRanks:
         stay = self.entered[groups, BASE] == spans[groups, FIRST]
         fresh = spans[groups, SIZE] - np.where(stay, np.minimum(spans[groups, SAFE], self.entered[groups, DONE]), 0)
         need = self.count + int(fresh.sum()) * int(np.count_nonzero(self.kinds))
-        if need > len(self.known):
-            self.known = np.concatenate([self.known, np.zeros((need, 3), np.int64)])
+        if need > len(self.value_entries):
+            self.value_entries = np.concatenate([self.value_entries, np.zeros((need, 3), np.int64)])
             self.buckets = np.full(1 << (4 * need).bit_length(), -1, np.int32)
-            rehash_values(self.known, self.buckets, self.count)
+            rehash_values(self.value_entries, self.buckets, self.count)
 
     # Questions about ranges, which are not empty
 
@@ -96,7 +96,7 @@ class RangeRanks:
         owner, position = np.concatenate(pairs, axis=1)
         return owner, position
 
-    def at(self, column: int, reach: Array, ranks: Integers) -> Integers:
+    def values_at(self, column: int, reach: Array, ranks: Integers) -> Integers:
         """The value of each range that so many others come before."""
         selected = np.empty(len(ranks), np.int64)
         parts, loose = np.empty((most_parts(self.levels), 5), np.int64), np.empty(2 * LEAST, np.int64)

@@ -345,7 +345,7 @@ class Latest:
         self.reset()
 
     def reset(self) -> None:
-        self.seen, self.found = 0, -FAR
+        self.seen, self.greatest = 0, -FAR
 
     def before(self, limit: int) -> int:
         """Of the rows before `limit`, or of more of them."""
@@ -356,9 +356,9 @@ class Latest:
             else:  # of few values Python finds the greatest sooner than NumPy
                 values = data[self.field, lo:limit]
                 new = max(values.tolist()) if limit - lo < 16 else int(values.max())
-            self.found = max(self.found, new)
+            self.greatest = max(self.greatest, new)
             self.seen = limit
-        return self.found
+        return self.greatest
 
 
 class Links:

@@ -13,8 +13,8 @@ from augury.language.codes import CODES
 
 def region(span: Span) -> dict[str, int]:
     """Lines and columns, both from one; the end is after the last character."""
-    line, column = span.source.place(span.start)
-    end_line, end_column = span.source.place(max(span.start, span.end))
+    line, column = span.source.position(span.start)
+    end_line, end_column = span.source.position(max(span.start, span.end))
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 

@@ -53,13 +53,13 @@ def coverage_lcov(coverage: Coverage) -> str:
             continue  # programs inside cases have no lines of their own
         lines += ["TN:", f"SF:{source.name}"]
         rules = [part for part in parts if part.kind == "rule"]
-        hits = {source.place(r.span.start)[0]: coverage.hits.get((source, r.span.start, -1), 0) for r in rules}
+        hits = {source.position(r.span.start)[0]: coverage.hits.get((source, r.span.start, -1), 0) for r in rules}
         branches = 0
         for block, part in enumerate(parts):
             for branch, (_, reached) in enumerate(part.goals.items()):
                 if part.kind != "rule":
                     branches += 1
-                    lines.append(f"BRDA:{source.place(part.span.start)[0]},{block},{branch},{int(reached)}")
+                    lines.append(f"BRDA:{source.position(part.span.start)[0]},{block},{branch},{int(reached)}")
         went = sum(sum(part.goals.values()) for part in parts if part.kind != "rule")
         lines += [f"BRF:{branches}", f"BRH:{went}"]
         lines += [f"DA:{line},{count}" for line, count in sorted(hits.items())]

@@ -283,7 +283,7 @@ class Operator(ABC):
 
     def fill(self, state: object, operators: Sequence[Operator]) -> None:
         """Takes in what `state` gave, which may come from anywhere."""
-        require(state is None, "state where there is none")
+        require(state is None, "unexpected state")
 
     def check(self) -> None:
         """Whether what its rows name is there. They may come from anywhere, and kernels do not look where they go."""

@@ -124,7 +124,7 @@ class Chronological(ChoosingJoin):
         used = self.pair_of.keys() if side == 0 else set(self.pair_of.values())
         return np.array([row not in used for row in rows.tolist()], bool)
 
-    def place(self, side: int, row: int) -> _Place:
+    def placement(self, side: int, row: int) -> _Place:
         table = self.inputs[side].table
         return self.placed(side, row, int(table.data[START, row]), int(table.data[END, row]))
 
@@ -173,13 +173,13 @@ class Chronological(ChoosingJoin):
         key = self.key(side, row)
         if key is None or key not in self.groups:
             return
-        group, spot = self.groups[key], self.place(side, row)
+        group, spot = self.groups[key], self.placement(side, row)
         if side == 1:
             del group.rights[_at(group.rights, spot)]
             left = group.taken.pop(row, None)
             if left is not None:
                 self._drop(left, row)
-                insort(group.free, self.place(0, left))
+                insort(group.free, self.placement(0, left))
                 self._touch(group, spot, key, touched)
             return
         right = self.pair_of.get(row)
@@ -188,7 +188,7 @@ class Chronological(ChoosingJoin):
             return
         group.taken.pop(right)
         self._drop(row, right)
-        self._touch(group, self.place(1, right), key, touched)
+        self._touch(group, self.placement(1, right), key, touched)
 
     def come(self, side: int, rows: RowIds, touched: dict[tuple[int, ...], _KeyGroup]) -> None:
         data = self.inputs[side].table.data
@@ -217,7 +217,7 @@ class Chronological(ChoosingJoin):
             left = group.taken.pop(spot.row, None)
             if left is not None:
                 before[spot.row] = left
-                insort(group.free, self.place(0, left))
+                insort(group.free, self.placement(0, left))
         for spot in rights:
             right = spot.row
             index, frame = self.first(group, spot)
@@ -318,9 +318,9 @@ class Chronological(ChoosingJoin):
                     continue
                 group = self.groups.setdefault(key, _KeyGroup())
                 if side == 1:
-                    group.rights.append(self.place(1, row))
+                    group.rights.append(self.placement(1, row))
                 elif row not in self.pair_of:
-                    group.free.append(self.place(0, row))
+                    group.free.append(self.placement(0, row))
                 elif self.pair_of[row] >= 0:
                     group.taken[self.pair_of[row]] = row
         for group in self.groups.values():

@@ -36,7 +36,7 @@ class DistinctWindows(Operator):
         (rows,) = self.inputs
         self.fields = [*rows.labels[spec.window], *(rows.vars[name] for name in self.out.vars)]
         self.back, self.back_for = spec.back, spec.look_back
-        self.known: dict[tuple[int, ...], int] = {}
+        self.row_of: dict[tuple[int, ...], int] = {}
         self.counts: dict[int, int] = {}
 
     def _windows(self, table: Table, rows: RowIds, fields: list[int]) -> list[tuple[int, ...]]:
@@ -50,7 +50,7 @@ class DistinctWindows(Operator):
         lost, gained = self.losses(0), self.gains(0)
         new: list[tuple[int, ...]] = []
         for window in self._windows(rows.table, gained, self.fields):
-            row = self.known.setdefault(window, table.n + len(new))
+            row = self.row_of.setdefault(window, table.n + len(new))
             if row == table.n + len(new):
                 new.append(window)
             self.counts[row] = self.counts.get(row, 0) + 1
@@ -62,11 +62,11 @@ class DistinctWindows(Operator):
             table.append(columns)
         gone = []
         for window in self._windows(rows.table, lost, self.fields):
-            row = self.known[window]
+            row = self.row_of[window]
             self.counts[row] -= 1
             if not self.counts[row]:
                 gone.append(row)
-                del self.known[window], self.counts[row]
+                del self.row_of[window], self.counts[row]
         if gone:
             table.kill(np.array(sorted(gone), np.int64))
 
@@ -74,10 +74,10 @@ class DistinctWindows(Operator):
         super().rebuild()
         (rows,), table = self.inputs, self.out.table
         fields, standing = [START, END, *self.out.vars.values()], table.standing()
-        self.known = dict(zip(self._windows(table, standing, fields), standing.tolist(), strict=True))
+        self.row_of = dict(zip(self._windows(table, standing, fields), standing.tolist(), strict=True))
         self.counts = dict.fromkeys(standing.tolist(), 0)
         for window in self._windows(rows.table, rows.table.standing(), self.fields):
-            self.counts[self.known[window]] += 1
+            self.counts[self.row_of[window]] += 1
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
@@ -114,18 +114,18 @@ class Clipped(Operator):
         self.past = int(spec.past)
         self.back, self.back_for = spec.back, spec.look_back
         names = list(self.out.vars)
-        self.own = [held.vars[name] for name in names]
+        self.fact_fields = [held.vars[name] for name in names]
         self.key = tuple(names.index(name) for name in windows.vars)
         self._chain()
 
     def _chain(self) -> None:
         (windows, held), words = self.inputs, self.runtime.tables.dictionary
         self.windows = RowChains(windows.table, len(windows.vars), words, END)
-        self.facts = RowChains(held.table, len(self.own), words)
-        self.given = RowChains(self.out.table, len(self.own), words, END)
+        self.facts = RowChains(held.table, len(self.fact_fields), words)
+        self.clipped_rows = RowChains(self.out.table, len(self.fact_fields), words, END)
         self._enter(self.windows, windows.table.standing(), list(windows.vars.values()))
-        self._enter(self.facts, held.table.standing(), self.own)
-        self._enter(self.given, self.out.table.standing(), list(self.out.vars.values()))
+        self._enter(self.facts, held.table.standing(), self.fact_fields)
+        self._enter(self.clipped_rows, self.out.table.standing(), list(self.out.vars.values()))
 
     @staticmethod
     def _enter(chains: RowChains, rows: RowIds, fields: list[int]) -> None:
@@ -135,7 +135,7 @@ class Clipped(Operator):
         self.drop_children(0)
         ended, begun = self.losses(1), self.gains(1)
         before = self._of_intervals(ended)
-        self._enter(self.facts, begun, self.own)
+        self._enter(self.facts, begun, self.fact_fields)
         self._change(before, self._of_intervals(begun))
         windows = self.gains(0)
         self._enter(self.windows, windows, list(self.inputs[0].vars.values()))
@@ -148,7 +148,7 @@ class Clipped(Operator):
         if not len(rows) or not self.inputs[0].table.live:
             return NONE, NONE
         data = self.inputs[1].table.data
-        groups = self.windows.group([data[self.own[position], rows] for position in self.key], len(rows))
+        groups = self.windows.group([data[self.fact_fields[position], rows] for position in self.key], len(rows))
         which, windows = self.windows.touching(groups, data[START, rows] + 1 - self.past, data[END, rows] - 1)
         return windows, rows[which]
 
@@ -174,7 +174,7 @@ class Clipped(Operator):
         order = np.lexsort((data[START, rows], data[END, rows], group))
         rows, group = rows[order], group[order]
         start, end = data[START, rows], data[END, rows]
-        columns = [held.table.data[self.own[position], intervals] for position in self.key]
+        columns = [held.table.data[self.fact_fields[position], intervals] for position in self.key]
         mine = self.windows.group(columns, len(intervals))
         first, last = np.searchsorted(group, mine), np.searchsorted(group, mine, side="right")
         low = bisect(end, first, last, held.table.data[START, intervals] + 1 - self.past)
@@ -204,7 +204,7 @@ class Clipped(Operator):
             gone_keys, come_keys = (
                 [(w, f, s, e) for w, f, s, e in zip(
                     some[0].tolist(),
-                    self.facts.group([data[field, some[1]] for field in self.own], some.shape[1]).tolist(),
+                    self.facts.group([data[field, some[1]] for field in self.fact_fields], some.shape[1]).tolist(),
                     some[2].tolist(), some[3].tolist(), strict=True,
                 )] for some in (gone, come)
             )  # fmt: skip
@@ -218,10 +218,10 @@ class Clipped(Operator):
         if not gone.shape[1]:
             return
         windows, held = (view.table.data for view in self.inputs)
-        columns = [held[field, gone[1]] for field in self.own]
-        groups = self.given.group(columns, gone.shape[1])
+        columns = [held[field, gone[1]] for field in self.fact_fields]
+        groups = self.clipped_rows.group(columns, gone.shape[1])
         start, end = windows[START, gone[0]], windows[END, gone[0]]
-        which, rows = self.given.touching(groups, end, start)
+        which, rows = self.clipped_rows.touching(groups, end, start)
         out, (x, _) = self.out.table, self.out.labels[self.spec.label]
         self.touched += len(rows)
         same = (out.data[LEFT, rows] == gone[0, which]) & (out.data[x, rows] == gone[2, which])
@@ -237,14 +237,14 @@ class Clipped(Operator):
         columns = np.zeros((table.width, come.shape[1]), np.int64)
         columns[START], columns[END] = windows[START, come[0]], windows[END, come[0]]
         columns[LEFT], columns[LEFT + 1] = come[0], -1
-        for field, source in zip(self.out.vars.values(), self.own, strict=True):
+        for field, source in zip(self.out.vars.values(), self.fact_fields, strict=True):
             columns[field] = held[source, come[1]]
         for name, (start, end) in self.out.labels.items():
             columns[start] = come[2]
             columns[end] = np.minimum(come[3], columns[END]) if name == SEEN else come[3]
         first = table.n
         table.append(columns)
-        self._enter(self.given, np.arange(first, table.n), list(self.out.vars.values()))
+        self._enter(self.clipped_rows, np.arange(first, table.n), list(self.out.vars.values()))
 
     def rebuild(self) -> None:
         super().rebuild()
@@ -275,4 +275,4 @@ class Clipped(Operator):
 
     @property
     def bytes(self) -> int:
-        return super().bytes + sum(chains.bytes for chains in (self.windows, self.facts, self.given))
+        return super().bytes + sum(chains.bytes for chains in (self.windows, self.facts, self.clipped_rows))

@@ -135,8 +135,8 @@ class ClockWindows(Clocked):
         return {"fixed": self.fixed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        require(isinstance(state, dict) and state.keys() == {"fixed"}, "windows that are none")
-        require(is_time(state["fixed"]), "a time that is none")
+        require(isinstance(state, dict) and state.keys() == {"fixed"}, "invalid windows")
+        require(is_time(state["fixed"]), "an invalid time")
         self.fixed = state["fixed"]
 
     def check(self) -> None:

@@ -521,4 +521,4 @@ class Rederive(Operator):
                 events.rederive_fallen()
 
     def check(self) -> None:
-        require(self.out.table.n == 0, "rows where there are none")
+        require(self.out.table.n == 0, "unexpected rows")

@@ -58,4 +58,4 @@ class Learn(Operator):
         return []
 
     def check(self) -> None:
-        require(self.out.table.n == 0, "rows where there are none")
+        require(self.out.table.n == 0, "unexpected rows")

@@ -189,7 +189,7 @@ class Point(Operator):
         pass
 
     def check(self) -> None:
-        require(self.out.table.n <= 1, "rows where there is one")
+        require(self.out.table.n <= 1, "more than one row")
 
 
 class Until(EachRow):

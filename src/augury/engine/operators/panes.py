@@ -325,7 +325,7 @@ class Panes(Clocked):
     def members_of(self, row: int) -> RowIds:
         """What a row has collected; of one that was added up from panes, what lies in its window."""
         if self.contents.knows(np.array([row]))[0]:
-            return self.contents.one(row)
+            return self.contents.members(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.runtime.tables.dictionary
         some = self.lying_in(self.line.last_begun(int(data[START, row])))
         rows: RowIds = np.concatenate([_NONE, *some])

@@ -194,10 +194,10 @@ class RangeTotals:
         if len(some):
             percentile, reach = Percentile.of(there[some], percent), within.reach[:, some]
             nulls, ranks = (within.counts - there)[some], self.running.ranks
-            keys = ranks.at(column, reach, nulls + percentile.low)
+            keys = ranks.values_at(column, reach, nulls + percentile.low)
             more = np.flatnonzero(percentile.high != percentile.low)
             next_keys = keys.copy()
-            next_keys[more] = ranks.at(column, reach[:, more], (nulls + percentile.high)[more])
+            next_keys[more] = ranks.values_at(column, reach[:, more], (nulls + percentile.high)[more])
             (unit,) = units
             low, high = (numbers_of_keys(k).astype(np.int64 if unit else np.float64) for k in (keys, next_keys))
             results, fits = percentile.between(low, high, bool(unit))

@@ -98,7 +98,7 @@ class RangedCollect(CollectOperator):
             owner, members = frame.left, frame.right
         cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
         listed = [
-            self.contents.one(row) if listed else self.of_group(row, members[cuts[group] : cuts[group + 1]])
+            self.contents.members(row) if listed else self.of_group(row, members[cuts[group] : cuts[group + 1]])
             for row, listed, group in zip(rows.tolist(), noted.tolist(), group_of.tolist(), strict=True)
         ]
         return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)

@@ -42,7 +42,7 @@ class Ranking(Operator):
         assert rule.top is not None
         self.head, self.top = rule, rule.top
         self.tables: dict[_Key, list[Array]] = {}
-        self.given: dict[
+        self.shown: dict[
             _Key, dict[int, int]
         ] = {}  # for each table, the rows with a place, and what was given for them
         # Where all is plain, nothing fails. Of other rows those whose failures, if any, have been reported are known.
@@ -57,7 +57,7 @@ class Ranking(Operator):
             for key, rows in self.by_table(lost):
                 touched[key] = None
                 for row in rows.tolist():
-                    self.given.get(key, {}).pop(row, None)
+                    self.shown.get(key, {}).pop(row, None)
         gained = self.gains(0)
         for key, rows in self.by_table(gained) if len(gained) else ():
             self.tables.setdefault(key, []).append(rows)
@@ -96,7 +96,7 @@ class Ranking(Operator):
         field = self.out.vars.get(self.top.place or "")
         gone, new, first = list[int](), list[tuple[int, int]](), self.out.table.n
         for key, lo, hi in zip(keys, cuts[:-1], cuts[1:], strict=True):
-            before, shown = self.given.pop(key, {}), dict[int, int]()
+            before, shown = self.shown.pop(key, {}), dict[int, int]()
             for row, position in ranked[lo:hi]:
                 out_row = before.get(row)
                 if out_row is not None and (field is None or self.place_at(out_row, field) == position):
@@ -106,7 +106,7 @@ class Ranking(Operator):
                     new.append((row, position))
             gone.extend(before.values())
             if shown:
-                self.given[key] = shown
+                self.shown[key] = shown
         if gone:
             self.out.table.kill(np.array(sorted(gone), np.int64))
         if new:
@@ -204,7 +204,7 @@ class Ranking(Operator):
 
     def rebuild(self) -> None:
         super().rebuild()
-        self.tables, self.given = {}, {}
+        self.tables, self.shown = {}, {}
         self.counted = set(self.inputs[0].table.standing().tolist())
         table, out = self.inputs[0].table, self.out.table
         rows = table.standing()
@@ -213,7 +213,7 @@ class Ranking(Operator):
         standing = out.standing()
         held = dict(zip(out.data[LEFT, standing].tolist(), standing.tolist(), strict=True))
         for key, some in self.by_table(out.data[LEFT, standing]) if len(standing) else ():
-            self.given[key] = {row: held[row] for row in some.tolist()}
+            self.shown[key] = {row: held[row] for row in some.tolist()}
 
     def wants(self, port: int, horizon: Horizon) -> Array:
         """The rows of tables in which a place may still change."""

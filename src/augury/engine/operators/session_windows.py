@@ -213,10 +213,10 @@ class SessionWindows(Clocked):
         return {"stubs": self.stubs, "closed": self.closed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        require(isinstance(state, dict) and state.keys() == {"stubs", "closed"}, "sessions that are none")
+        require(isinstance(state, dict) and state.keys() == {"stubs", "closed"}, "invalid sessions")
         stubs, closed = state["stubs"], state["closed"]
         sound = isinstance(stubs, np.ndarray) and stubs.dtype == np.int64 and stubs.ndim == 2 and stubs.shape[1] == 3
-        require(sound and is_time(closed), "sessions that are none")
+        require(sound and is_time(closed), "invalid sessions")
         check_numbers(stubs[:, 2], 0, self.inputs[0].table.n, NOT_THERE)
         require(bool((stubs[:, 0] <= stubs[:, 1]).all()), "a session that ends before it begins")
         self.stubs, self.closed = stubs, closed

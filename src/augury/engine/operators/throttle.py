@@ -53,14 +53,14 @@ class EventRows(Operator):
 class _ThrottledEvent:
     """An event, with the rows that make it. Ordered by its times; by its arguments only where they tie."""
 
-    __slots__ = ("_order", "content", "end", "given", "group", "operator", "rows", "shown", "start")
+    __slots__ = ("_order", "accepted", "content", "end", "group", "operator", "rows", "shown", "start")
 
     def __init__(self, operator: Throttle, content: _Codes, row: int) -> None:
         self.operator, self.content = operator, content
         self.start, self.end = content[:2]
         self.rows: dict[int, _Codes] = {}  # with the key of each
         self.group: _KeyedEvents | None = None
-        self.given = self.shown = False  # whether it is given now, and whether its rows are in the table
+        self.accepted = self.shown = False  # whether it is accepted now, and whether its rows are in the table
         self._order: int | OrderKey = row
 
     @property
@@ -81,13 +81,13 @@ class _ThrottledEvent:
 
 
 class _KeyedEvents:
-    """The events with one key, and those of them that are given; both in the order of events."""
+    """The events with one key, and those of them that are accepted; both in the order of events."""
 
-    __slots__ = ("events", "given", "gone", "new")
+    __slots__ = ("accepted", "events", "gone", "new")
 
     def __init__(self) -> None:
         self.events: list[_ThrottledEvent] = []
-        self.given: list[_ThrottledEvent] = []
+        self.accepted: list[_ThrottledEvent] = []
         self.new: list[_ThrottledEvent] = []
         self.gone: list[_ThrottledEvent] = []
 
@@ -115,10 +115,10 @@ def _end(event: _ThrottledEvent) -> int:
 
 
 class Throttle(Chooser):
-    """Of the events with one key, in their order, those before which fewer than n within `every` are given.
+    """Of the events with one key, in their order, those before which fewer than n within `every` are accepted.
 
-    An event looks at the n-th last one that was given before it. Many events that come in order are decided by columns
-    (`ThrottleTails`). A change in the past decides anew from its place on, from one event that is given to the next, until
+    An event looks at the n-th last one that was accepted before it. Many events that come in order are decided by columns
+    (`ThrottleTails`). A change in the past decides anew from its place on, from one accepted event to the next, until
     the last n of them are those of before.
     """
 
@@ -173,11 +173,11 @@ class Throttle(Chooser):
         taken, left = set[int](), set[int]()
         for event in dict.fromkeys((*touched, *flipped)):
             fresh = touched.get(event, [])
-            if event.given:
+            if event.accepted:
                 taken.update(fresh if event.shown else event.rows)
             elif event.shown:
                 left.update(event.rows.keys() - fresh)
-            event.shown = event.given
+            event.shown = event.accepted
         self.show(taken, left)
 
     def entries(self, rows: RowIds) -> list[_Entry]:
@@ -215,8 +215,8 @@ class Throttle(Chooser):
         shown = set(rows[shown_mask].tolist())
         for event in sorted(events):
             if event.group is not None and not shown.isdisjoint(event.rows):
-                event.given = event.shown = True
-                event.group.given.append(event)
+                event.accepted = event.shown = True
+                event.group.accepted.append(event)
 
     def enter(self, row: int, content: _Codes, key: _Codes) -> _ThrottledEvent:
         """Notes a row of an event."""
@@ -251,7 +251,7 @@ class Throttle(Chooser):
             before, after = event.group, self.group_of(event)
             if before is after:
                 continue
-            event.group, event.given = after, False
+            event.group, event.accepted = after, False
             if before is not None:
                 before.gone.append(event)
                 changed[before] = None
@@ -276,8 +276,8 @@ class Throttle(Chooser):
 
     def redecide(self, group: _KeyedEvents, first: _ThrottledEvent, flipped: list[_ThrottledEvent]) -> _ThrottledEvent:
         """Decides from an event on, until all is as it was: the last event that it has looked at."""
-        events, shown = group.events, group.given
-        low = high = bisect_left(shown, first)  # those given from `low` to `high` are decided anew
+        events, shown = group.events, group.accepted
+        low = high = bisect_left(shown, first)  # those accepted from `low` to `high` are decided anew
         position, chosen, same = bisect_left(events, first), list[_ThrottledEvent](), self.count - 1
         event = first
         while same < self.count:
@@ -296,21 +296,21 @@ class Throttle(Chooser):
             self.touched += 1
         for other in shown[low:high]:
             if other.group is group:
-                other.given = False
+                other.accepted = False
         for other in chosen:
-            other.given = True
+            other.accepted = True
         flipped += [*shown[low:high], *chosen]
         shown[low:high] = chosen
         return event
 
     def next_place(self, group: _KeyedEvents, position: int, low: int, chosen: list[_ThrottledEvent]) -> int:
-        """The place of the next event that is given, after the first `low` of those before and the ones chosen."""
+        """The place of the next event that is accepted, after the first `low` of those before and the ones chosen."""
         if low + len(chosen) < self.count:
             return position
         if self.every is None:
             return len(group.events)
         back = self.count - len(chosen)
-        last = group.given[low - back] if back > 0 else chosen[-self.count]
+        last = group.accepted[low - back] if back > 0 else chosen[-self.count]
         return group.ending(last.end + self.every, position)
 
     # What it keeps
@@ -333,7 +333,7 @@ class Throttle(Chooser):
         self.tails.latest = int(self.inputs[0].table.data[END, rows].max())
 
     def wants(self, port: int, horizon: Horizon) -> Mask:
-        """What was given, as long as it counts: without `every`, for ever."""
+        """What was accepted, as long as it counts: without `every`, for ever."""
         table, out = self.inputs[0].table, self.out.table
         wanted = np.zeros(table.n, bool)
         rows = out.data[LEFT, out.standing()]

@@ -31,7 +31,7 @@ class ThrottleTails:
         self.keys = Distinct(len(self.per), self.dictionary)
         self.groups = np.zeros((6, 16), np.int64)
         self.links = np.zeros((3, 16), np.int64)
-        self.known = 0  # how many groups have been set up
+        self.filled = 0  # how many groups have been set up
         self.latest = -FAR
 
     @property
@@ -42,12 +42,12 @@ class ThrottleTails:
         """The numbers of the groups that rows belong to."""
         result = self.keys.admit([self.table.data[field, rows] for field in self.per], len(rows))
         if self.keys.n > self.groups.shape[1]:
-            self.groups = grown(self.groups, 2 * self.keys.n, self.known)
-        if self.keys.n > self.known:
-            new = self.groups[:, self.known : self.keys.n]
+            self.groups = grown(self.groups, 2 * self.keys.n, self.filled)
+        if self.keys.n > self.filled:
+            new = self.groups[:, self.filled : self.keys.n]
             new[:] = 0
             new[k.LATEST], new[k.TAIL] = -FAR, -1
-            self.known = self.keys.n
+            self.filled = self.keys.n
         return result
 
     def fitting(self, rows: RowIds, numbers: Integers) -> Mask:

@@ -55,7 +55,7 @@ class WindowContents:
         starts[inside] = self.starts[rows[inside]]
         return self.flat[expand_ranges(starts, counts)].astype(np.int64), counts
 
-    def one(self, row: int) -> Array:
+    def members(self, row: int) -> Array:
         """The members of one row."""
         return self.of(np.array([row]))[0]
 
@@ -90,7 +90,7 @@ class WindowContents:
         return {"row": rows, "count": counts, "of": members}
 
     def restore(self, state: Any, n: int, collected: int) -> None:
-        require(isinstance(state, Mapping) and state.keys() == {"row", "count", "of"}, "members that are none")
+        require(isinstance(state, Mapping) and state.keys() == {"row", "count", "of"}, "invalid members")
         unragged(state, n)
         check_numbers(state["of"], 0, collected, "something collected that is not there")
         rows = state["row"]

@@ -18,7 +18,7 @@ def not_whole(why: str) -> SnapshotError:
     """The one error for whatever is wrong with the bytes themselves."""
     return SnapshotError(
         f"not a whole snapshot: {why}",
-        hint="it is damaged, cut off, or something else: take another copy, or tell a new session its events again",
+        hint="it is damaged, cut off, or something else: take another copy, or replay the events into a new session",
         code="S101",
     )
 
@@ -26,6 +26,6 @@ def not_whole(why: str) -> SnapshotError:
 def other_version(why: str) -> SnapshotError:
     return SnapshotError(
         f"a snapshot of another version: {why}",
-        hint="restore it with the version of Augury that it was taken with, or tell a new session its events again",
+        hint="restore it with the version of Augury that it was taken with, or replay the events into a new session",
         code="S102",
     )

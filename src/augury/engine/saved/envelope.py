@@ -91,27 +91,27 @@ def unpacked(kind: str, data: object) -> tuple[SnapshotHeader, Any]:
         head = SnapshotHeader(kind, str(described["augury"]), dict(described["about"]))
         reader = SnapshotReader(parts)
         state = reader.value(described["state"])
-        require(reader.done, "it has parts that nothing asks for")
+        require(reader.done, "it has unused parts")
     except CorruptSnapshot as error:
         raise not_whole(str(error)) from None
     except MemoryError:
         raise
     except Exception as error:
-        raise not_whole(f"its head says what cannot be ({type(error).__name__})") from None
+        raise not_whole(f"its head is invalid ({type(error).__name__})") from None
     return head, state
 
 
 def _opened(kind: str, data: object) -> tuple[dict[str, Any], list[Array]]:
     """The head, and the parts as they lie in the bytes."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise not_whole(f"it is no bytes, but {type(data).__name__}")
+        raise not_whole(f"it is not bytes but {type(data).__name__}")
     view = memoryview(data).cast("B") if isinstance(data, memoryview) else memoryview(data)
     if bytes(view[:16]).startswith(_OLD):
         raise other_version("it has a form that is no longer read")
     if len(view) < _FRONT.size + _DIGEST:
         raise not_whole("it is too short" if len(view) else "there is nothing")
     if hashlib.blake2b(view[:-_DIGEST], digest_size=_DIGEST).digest() != bytes(view[-_DIGEST:]):
-        raise not_whole("its digest does not fit")
+        raise not_whole("its digest does not match")
     magic, format, length, size = _FRONT.unpack_from(view)
     if magic != MAGIC:
         raise not_whole("it does not begin like one")
@@ -119,7 +119,7 @@ def _opened(kind: str, data: object) -> tuple[dict[str, Any], list[Array]]:
         raise other_version(f"its format is {format}, and this version of Augury reads {FORMAT}")
     body = view[_FRONT.size : -_DIGEST]
     try:
-        require(length == len(view) and size <= len(body), "its length is another")
+        require(length == len(view) and size <= len(body), "its length differs")
         described = json.loads(bytes(body[:size]))
         require(
             isinstance(described, dict) and described.keys() == {"kind", "augury", "about", "parts", "state"},
@@ -143,8 +143,8 @@ def _parts(described: Any, data: memoryview) -> list[Array]:
         require(isinstance(name, str) and name in dtypes, "a part has an unknown type")
         require(type(length) is int and length >= 0, "a part has an impossible length")
         size = length * dtypes[name].itemsize
-        require(size <= len(data) - offset, "a part is longer than what is there")
+        require(size <= len(data) - offset, "a part is longer than the data")
         parts.append(np.frombuffer(data, dtypes[name], length, offset) if length else np.empty(0, dtypes[name]))
         offset += size
-    require(offset == len(data), "there is more than its parts")
+    require(offset == len(data), "bytes follow its parts")
     return parts

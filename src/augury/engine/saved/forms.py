@@ -68,13 +68,13 @@ def _number(kind: type, number: object) -> Any:
 
 def _term(state: Any) -> Term:
     functor, args = state
-    require(isinstance(functor, str) and isinstance(args, tuple) and are_values(args), "no term")
+    require(isinstance(functor, str) and isinstance(args, tuple) and are_values(args), "not a term")
     return Term(functor, args)
 
 
 def coded(values: list[Any], index: Any) -> Coded:
     """A column of some of these, which are values of the language."""
-    require(isinstance(index, np.ndarray) and index.dtype.kind in "iu" and index.ndim == 1, "no index of values")
+    require(isinstance(index, np.ndarray) and index.dtype.kind in "iu" and index.ndim == 1, "not an index of values")
     if len(index):
         require(int(index.min()) >= -1 and int(index.max()) < len(values), "an index beyond the values")
     return Coded(values, index)
@@ -82,40 +82,40 @@ def coded(values: list[Any], index: Any) -> Coded:
 
 def _fact(state: Any) -> Fact:
     name, args, since, until = state
-    require(isinstance(name, str) and isinstance(args, tuple) and are_values(args), "no fact")
-    require(is_time(since) and is_time(until), "no times of a fact")
+    require(isinstance(name, str) and isinstance(args, tuple) and are_values(args), "not a fact")
+    require(is_time(since) and is_time(until), "invalid times of a fact")
     return Fact(name, args, since, until)
 
 
 def _event(state: Any) -> Event:
     type_, args, start, end, id, trace, known_time = state
-    require(isinstance(type_, str) and isinstance(args, tuple) and are_values(args), "no event")
+    require(isinstance(type_, str) and isinstance(args, tuple) and are_values(args), "not an event")
     require(
         type(start) is int and type(end) is int and start <= end and is_time(start) and is_time(end),
         "no times of an event",
     )
     require(
         isinstance(id, str) and all(isinstance(id_, str) for id_ in trace) and is_time(known_time),
-        "no names of an event",
+        "invalid names of an event",
     )
     return Event(type_, args, start, end, id, tuple(trace), known_time)
 
 
 def _revocation(state: Any) -> Revocation:
     id, known_time = state
-    require(isinstance(id, str) and is_time(known_time), "no revocation")
+    require(isinstance(id, str) and is_time(known_time), "not a revocation")
     return Revocation(id, known_time)
 
 
 def _statement(state: Any) -> Statement:
     fact, retract = state
-    require(isinstance(fact, Fact) and isinstance(retract, bool), "no statement")
+    require(isinstance(fact, Fact) and isinstance(retract, bool), "not a statement")
     return Statement(fact, retract)
 
 
 def _table(state: Any) -> FactTable:
     name, columns, length, since, until = state
-    require(isinstance(name, str) and type(length) is int and length >= 0, "no table of facts")
+    require(isinstance(name, str) and type(length) is int and length >= 0, "not a table of facts")
     require(all(is_column(column, length) for column in columns), "columns of facts that do not fit")
     require(
         columns or since is not None or until is not None or length <= _FEW, "facts without arguments that are many"
@@ -130,7 +130,7 @@ def _table(state: Any) -> FactTable:
 
 def _statements(state: Any) -> StatementTable:
     facts, retract = state
-    require(isinstance(facts, FactTable), "no table of facts")
+    require(isinstance(facts, FactTable), "not a table of facts")
     require(
         retract is None
         or (isinstance(retract, np.ndarray) and retract.dtype == bool and retract.shape == (len(facts),)),
@@ -140,17 +140,17 @@ def _statements(state: Any) -> StatementTable:
 
 
 def _facts(state: Any) -> Facts:
-    require(isinstance(state, list) and all(isinstance(t, StatementTable) for t in state), "no tables of facts")
+    require(isinstance(state, list) and all(isinstance(t, StatementTable) for t in state), "not tables of facts")
     return Facts(state)
 
 
 def _clock(state: Any) -> Clock:
     kind, tick, guessed, unit, unit_guessed, zone = state
     require(
-        kind in ("logical", "timestamp") and type(tick) is int and tick > 0 and isinstance(guessed, bool), "no clock"
+        kind in ("logical", "timestamp") and type(tick) is int and tick > 0 and isinstance(guessed, bool), "not a clock"
     )
     require(
-        (unit is None or unit in TIME_UNITS) and isinstance(unit_guessed, bool) and isinstance(zone, str), "no clock"
+        (unit is None or unit in TIME_UNITS) and isinstance(unit_guessed, bool) and isinstance(zone, str), "not a clock"
     )
     return Clock(kind, tick, guessed, unit, unit_guessed, zone)
 

@@ -44,7 +44,7 @@ class SnapshotReader:
         """One thing."""
         if node is None or type(node) in (bool, int, str):
             return node
-        require(isinstance(node, list) and node and isinstance(node[0], str), "a node that is none")
+        require(isinstance(node, list) and node and isinstance(node[0], str), "an invalid node")
         letter, *rest = node
         match letter, rest:
             case "n", [str(digits)]:
@@ -79,7 +79,7 @@ class SnapshotReader:
         number = len(self._shared)
         self._shared.append([])
         self._shared[number] = values = self.many(node)
-        require(are_values(values), "no values")
+        require(are_values(values), "invalid values")
         return values
 
     def _bytes(self) -> Array:
@@ -92,12 +92,12 @@ class SnapshotReader:
         dtype, part = _NAMED[name], self._part(_NAMED[name].kind)
         require(part.dtype.itemsize <= dtype.itemsize, "an array of another type")
         if dtype.kind == "b":
-            require(not len(part) or int(part.view(np.uint8).max()) <= 1, "a boolean that is neither")
+            require(not len(part) or int(part.view(np.uint8).max()) <= 1, "an invalid boolean")
         return part.astype(dtype.newbyteorder("="))
 
     def many(self, node: Any) -> list[Any]:
         """A list, however it was written."""
-        require(isinstance(node, list) and node, "a list that is none")
+        require(isinstance(node, list) and node, "an invalid list")
         letter, *rest = node
         match letter, rest:
             case "l", _:
@@ -147,7 +147,7 @@ class SnapshotReader:
 
 
 def _form(name: str) -> Form:
-    require(name in FORM_NAMED, "a thing of an unknown form")
+    require(name in FORM_NAMED, "an object of an unknown form")
     return FORM_NAMED[name]
 
 

@@ -38,7 +38,7 @@ def ragged(items: Iterable[tuple[int, Sequence[int]]]) -> dict[str, Array]:
 def unragged(saved: Any, n: int) -> list[tuple[int, int, int]]:
     """Rows of a table with so many, and from where up to where the numbers of each lie."""
     rows, counts, numbers = saved["row"], saved["count"], saved["of"]
-    require(all(is_array(column, np.int64, len(column)) for column in (rows, counts, numbers)), "rows that are none")
+    require(all(is_array(column, np.int64, len(column)) for column in (rows, counts, numbers)), "invalid rows")
     check_numbers(rows, 0, n, "a row that is not there")
     check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
     require(len(rows) == len(counts) and len(unique(rows)) == len(rows), "rows that do not fit")
@@ -51,13 +51,13 @@ def check_events(places: Any, rows: Any, operators: Sequence[Operator]) -> None:
     """Rows of inputs, each given by the number of its operator, that are there."""
     sizes = np.array([operator.out.table.n for operator in operators], np.int64)
     check_inputs(places, operators)
-    require(is_array(rows, np.int64, len(places)), "rows that are none")
+    require(is_array(rows, np.int64, len(places)), "invalid rows")
     require(bool(((rows >= 0) & (rows < sizes[places])).all()), "an event that is not there")
 
 
 def check_inputs(places: Any, operators: Sequence[Operator]) -> None:
     """Numbers of operators that are inputs."""
-    require(is_array(places, np.int64, len(places)), "rows that are none")
+    require(is_array(places, np.int64, len(places)), "invalid rows")
     check_numbers(places, 0, len(operators), "an input that is not there")
     inputs = np.array([operator.is_input for operator in operators], bool)
-    require(bool(inputs[places].all()), "an input that is none")
+    require(bool(inputs[places].all()), "an invalid input")

@@ -23,7 +23,7 @@ class NearestRun:
         self.runs = RunEvaluator(world, run)
         self.results = {result.name for result in run.results}
 
-    def found(self) -> tuple[RunMatch, int, tuple[str, ...]]:
+    def nearest(self) -> tuple[RunMatch, int, tuple[str, ...]]:
         """The match, how many events it needs, and what failed; nothing failed where it is what is asked for."""
         level, seen = [_NONE], [_NONE]
         while level and len(seen) < MOST:

@@ -154,7 +154,7 @@ class Search:
 
     def _run(self, node: n.Run) -> list[NearMiss]:
         """The run that came furthest, and what it lacks."""
-        match, needs, failed = NearestRun(self.world, self.words, node).found()
+        match, needs, failed = NearestRun(self.world, self.words, node).nearest()
         start, end = (match.start, match.end) if match.events else (0, 0)
         row = Row(start, end, match.binding, match.labels, match.events, match.proofs)
         return [NearMiss(row, needs).but(*failed)]
@@ -239,7 +239,7 @@ class Search:
             position = self._place(groups, rule.top, near.row)
             if position is None:
                 whole = self._place(groups, replace(rule.top, count=None), near.row)
-                return near.but(words.place(rule.top, near.row, whole))
+                return near.but(words.rank_text(rule.top, near.row, whole))
             near = replace(near, row=near.row.bind({**near.row.binding, rule.top.place or PLACE: position}))
         try:
             args, start, end = groups.head(near.row)

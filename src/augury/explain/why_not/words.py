@@ -206,7 +206,7 @@ class MissWording:
             lines.append(f"not yet: the clock is at {self.clock.show(now)}, it ends at {self.clock.show(event.end)}")
         return lines or [UNTOLD]
 
-    def place(self, top: n.Top, row: Row, position: int | None) -> str:
+    def rank_text(self, top: n.Top, row: Row, position: int | None) -> str:
         """That a row is not among the first."""
         per = f" PER ({', '.join(top.per)})" if top.per else ""
         order = (" ASC" if top.ascending else "") + (" WITH TIES" if top.ties else "")

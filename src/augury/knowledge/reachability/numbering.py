@@ -45,7 +45,7 @@ class Numbering:
         self._table, self._known, self.n = np.full((16, 2), -1, np.int64), np.empty(0, np.int64), 0
 
     @property
-    def known(self) -> Array:
+    def codes(self) -> Array:
         return self._known[: self.n]
 
     def find(self, codes: Codes | Sequence[int]) -> Array:
@@ -53,7 +53,7 @@ class Numbering:
         codes = np.ascontiguousarray(codes, np.int64)
         count_work(len(codes))
         ids = np.empty(len(codes), np.int64)
-        number(codes, self._table, self.n, self.known, ids)
+        number(codes, self._table, self.n, self.codes, ids)
         return ids
 
     def add(self, codes: Codes | Sequence[int]) -> Array:
@@ -72,4 +72,4 @@ class Numbering:
         self._known = grown(self._known, size, 0)
         if 2 * size > len(self._table):
             self._table = np.full((1 << max(4, (2 * size).bit_length()), 2), -1, np.int64)  # at most half of it is used
-            number(self.known, self._table, 0, self._known, np.empty(self.n, np.int64))
+            number(self.codes, self._table, 0, self._known, np.empty(self.n, np.int64))

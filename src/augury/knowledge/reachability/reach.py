@@ -77,7 +77,7 @@ class Reach:
 
     def everything(self) -> tuple[Array, Array]:
         """All pairs of nodes of which the one reaches the other."""
-        nodes_of = self._nodes.known.copy()
+        nodes_of = self._nodes.codes.copy()
         rows, nodes = self.targets(nodes_of)
         return nodes_of[rows], nodes
 
@@ -93,7 +93,7 @@ class Reach:
         path, here = [y], other
         while len(path) == 1 or here != source:
             here = int(before[here])
-            path.append(int(self._nodes.known[here]))
+            path.append(int(self._nodes.codes[here]))
         return path[::-1]
 
     # Changes
@@ -179,7 +179,7 @@ class Reach:
                 done, n = search_all(xs, done, way, self._index, self._members, self._scratch, pairs)
             parts.append(pairs[:, :n].copy())
         rows, nodes = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
-        return rows, self._nodes.known[nodes]
+        return rows, self._nodes.codes[nodes]
 
     def _link(self, us: Array, vs: Array) -> Array:
         """Adds edges between nodes; the numbers of those that were not there."""

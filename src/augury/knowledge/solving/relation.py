@@ -44,7 +44,7 @@ class FactRelation:
         self.until: Times | None = None  # up to here
         self.timelines = Timelines()
         self.indexes: dict[tuple[int, ...], AsOfIndex] = {}  # where facts have times, by the columns that calls bind
-        self.given = 0  # how many facts were there when the run began
+        self.began_with = 0  # how many facts were there when the run began
         self.journal: list[Before] = []  # how facts were before each change of a step
         self.whole_floats = self.nulls = False
         self._bounds: Array | None = None  # those of `bounds`, once somebody has asked
@@ -215,7 +215,7 @@ class FactRelation:
             self.rows.alive[:n] = alive[:n]  # a fact that nobody asks for any more may go before its timeline does
             self.timelines, self.since, self.until, self.rows.dead = lines, since, until, dead
             return
-        keep = np.flatnonzero(alive[:n].astype(bool) | (np.arange(n) < self.given))
+        keep = np.flatnonzero(alive[:n].astype(bool) | (np.arange(n) < self.began_with))
         rows = Distinct(self.arity, self.words)
         places = rows.admit([self.rows.data[i, keep] for i in range(self.arity)], len(keep))
         rows.alive[places] = alive[keep]

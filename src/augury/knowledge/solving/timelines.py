@@ -45,7 +45,7 @@ class Before:
     since: Times
     until: Times
     alive: Flags
-    at: Array  # where the entries below have been
+    positions: Array  # where the entries below have been
     entries: Array
     used: int
 
@@ -124,7 +124,7 @@ class Timelines:
     def undo(self, before: Before, since: Times, until: Times, alive: Flags) -> None:
         """Puts facts back as they were. It may be broken off and called again."""
         rows = before.rows
-        self.entries[:, before.at] = before.entries
+        self.entries[:, before.positions] = before.entries
         self.places[:, rows] = before.places
         since[rows], until[rows], alive[rows] = before.since, before.until, before.alive
         self.used = before.used

@@ -112,7 +112,7 @@ class Greedy(MomentEdges):
         self.states = np.empty((2 * len(self.run.parts) + 1, 16), np.int64)  # of paths: last moments, times, rank
         self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
-        self.known = np.empty((16, 6), np.int64)
+        self.decided = np.empty((16, 6), np.int64)
         self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
         # The states of a search, and where they are in a table by content; see `best_matches.py`.
         self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 0), np.int64)
@@ -125,8 +125,8 @@ class Greedy(MomentEdges):
         n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
         if len(self.tried) < n:
             decided = np.empty((size, 6), np.int64)
-            decided[:used] = self.known[:used]
-            self.known = decided
+            decided[:used] = self.decided[:used]
+            self.decided = decided
             self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
             self.rank, self.begins, self.given = (grown(a, size, used) for a in (self.rank, self.begins, self.given))
         self.tried[used:n] = self.first_paths[used:n] = -1
@@ -264,7 +264,7 @@ class Greedy(MomentEdges):
         return MomentChains(table.data, table.alive, index.prev, index.after, self.rank)
 
     def _decisions(self) -> Decisions:
-        return Decisions(self.known, self.tried, self.first_paths, self.given, self.begins)
+        return Decisions(self.decided, self.tried, self.first_paths, self.given, self.begins)
 
     def _more_states(self, count: int) -> None:
         """Room for so many states of a search. What was found before is forgotten: a new call does not look at it."""
@@ -404,7 +404,7 @@ class Greedy(MomentEdges):
         """How far the first events have come that nothing has decided yet."""
         table = self.moments.out.table
         rows = np.flatnonzero(table.stands() & (self.begins[: table.n] != 0) & (self.tried[: table.n] >= 0))
-        rows = rows[(self.known[rows, d.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
+        rows = rows[(self.decided[rows, d.REACH] >= k.FOREVER) & (self.first_paths[rows] < 0)]
         for first in rows[rows >= table.mark].tolist() if new else rows.tolist():
             path = self._furthest(first)
             done = tuple(p for moment, _ in path for p in self.moments.parts(moment))
@@ -506,7 +506,7 @@ class Greedy(MomentEdges):
         while len(skipped := np.flatnonzero((before >= 0) & ~self._stood[before])):
             before[skipped] = self.moments.index.prev[before[skipped]]
         decided = (before >= 0) & ~stay[before] & (self.tried[before] >= 0)
-        moments, bounds = new_rows[moments[decided]], self.known[before[decided], d.BOUND]
+        moments, bounds = new_rows[moments[decided]], self.decided[before[decided], d.BOUND]
         bounded = bounds > -k.FOREVER
         moments, bounds = moments[bounded], bounds[bounded].tolist()
         self.after_closed |= zip(moments.tolist(), bounds, strict=True)
@@ -531,7 +531,7 @@ class Greedy(MomentEdges):
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
         rows, length, moments, parts = (state[name] for name in ("rows", "length", "moments", "parts"))
         matches = unragged({"row": rows, "count": length, "of": moments}, self.out.table.n)
-        require(is_array(parts, np.int64, len(moments)), "rows that are none")
+        require(is_array(parts, np.int64, len(moments)), "invalid rows")
         check_numbers(moments, 0, self.moments.out.table.n, NOT_THERE)
         check_numbers(parts, 0, len(self.run.parts), "a part that is not there")
         check_numbers(length, 1, len(moments) + 1, "a count that is none")
@@ -542,12 +542,12 @@ class Greedy(MomentEdges):
         for row, lo, hi in matches:
             self.of_row[row] = self._extra(np.stack([moments[lo:hi], parts[lo:hi]]))
         closed, after, moments_there = state["closed"], state["after"], self.moments.out.table.n
-        require(is_array(closed, np.int64, len(closed)), "rows that are none")
+        require(is_array(closed, np.int64, len(closed)), "invalid rows")
         check_numbers(closed, 0, moments_there, NOT_THERE)
-        require(all(type(m) is type(b) is int and 0 <= m < moments_there for m, b in after), "rows that are none")
+        require(all(type(m) is type(b) is int and 0 <= m < moments_there for m, b in after), "invalid rows")
         self.closed, self.after_closed = closed, dict(after)
         for key, bound in state["bounds"]:
-            require(all(type(number) is int for number in (*key, bound)), "bounds that are none")
+            require(all(type(number) is int for number in (*key, bound)), "invalid bounds")
             self.bounds[tuple(key)] = bound
 
     # How long it keeps what

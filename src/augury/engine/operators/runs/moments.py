@@ -59,7 +59,7 @@ class Moments(Operator):
         return -1
 
     def _clear(self) -> None:
-        self.at = [NONE for _ in self.inputs]  # the moment of each row of an input, -1 where it has none
+        self.moment_of = [NONE for _ in self.inputs]  # the moment of each row of an input, -1 where it has none
         self.of_event: dict[tuple[int, int], Array] = {}  # by input and table of events: the row of the input
 
     # Changes
@@ -100,7 +100,7 @@ class Moments(Operator):
         for port in range(len(self.inputs)):
             if not self._repeats(port):
                 rows = self._row_of(port, moments)
-                self.at[port][rows[rows >= 0]] = -1
+                self.moment_of[port][rows[rows >= 0]] = -1
         event_stands = self._stand(table.data[LEFT, moments], table.data[RIGHT, moments])
         left = moments[event_stands]
         if not len(left):
@@ -146,15 +146,15 @@ class Moments(Operator):
             rows = self._row_of(port, moments)
             mine = rows >= 0
             if port < len(self.among):  # where facts made several of an event, the first one stands for it
-                mine &= self.at[port][np.maximum(rows, 0)] < 0
-            self.at[port][rows[mine]] = moments[mine]
+                mine &= self.moment_of[port][np.maximum(rows, 0)] < 0
+            self.moment_of[port][rows[mine]] = moments[mine]
 
     def _room(self, port: int, count: int) -> None:
-        if len(self.at[port]) <= count:
-            self.at[port] = grown(self.at[port], 2 * count + 16, len(self.at[port]), -1)
+        if len(self.moment_of[port]) <= count:
+            self.moment_of[port] = grown(self.moment_of[port], 2 * count + 16, len(self.moment_of[port]), -1)
 
     def _moment_of(self, port: int, rows: RowIds) -> Array:
-        moment_of = self.at[port]
+        moment_of = self.moment_of[port]
         held = rows < len(moment_of)
         return np.where(held, moment_of[np.where(held, rows, 0)], -1) if len(moment_of) else np.full(len(rows), -1)
 
@@ -218,7 +218,7 @@ class Moments(Operator):
         free &= table.data[field, moments] == rows  # of several rows that are made of one event the first
         port = len(self.among) + part
         self._room(port, view.table.n)
-        self.at[port][rows[free]] = moments[free]
+        self.moment_of[port][rows[free]] = moments[free]
         rest = ~free
         if rest.any():
             columns = table.data[:, moments[rest]].copy()

@@ -76,13 +76,13 @@ class MomentNumbers:
         self.numbers, self.codes = np.empty((len(self.operands), 16)), np.empty((len(self.fields), 16), np.int64)
         self.low, self.high = np.empty((len(self.operands), 1)), np.empty((len(self.operands), 1))
         self.whole: Array = np.zeros(1, np.bool_)
-        self.known, self.blocks = 0, 0
+        self.filled, self.blocks = 0, 0
         self.unfit: set[int] = set()  # operands of which some value is no number
         self.open: set[int] = set()  # codes of which some are open
 
     def follow(self) -> None:
         """Takes in the moments that there are more."""
-        table, lo = self.sight.moments.out.table, self.known
+        table, lo = self.sight.moments.out.table, self.filled
         if lo == table.n:
             return
         if self.numbers.shape[1] < table.n:
@@ -100,7 +100,7 @@ class MomentNumbers:
                 self.open.add(row)
             else:
                 self.codes[row, lo : table.n] = codes
-        self.known = table.n
+        self.filled = table.n
 
     def _codes(self, part: int, field: int, lo: int, hi: int) -> Array | None:
         """The canonical codes of a variable, k.NO_CODE for null; None where some value is open."""
@@ -114,7 +114,7 @@ class MomentNumbers:
 
     def summarise(self) -> None:
         """Says of the blocks that are full by now what is known of blocks."""
-        lo, hi = self.blocks, self.known // BLOCK
+        lo, hi = self.blocks, self.filled // BLOCK
         if lo == hi:
             return
         if self.low.shape[1] < hi:

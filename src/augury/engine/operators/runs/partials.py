@@ -413,9 +413,9 @@ class Partials(MomentEdges):
         return {"closed": self.closed}
 
     def fill(self, state: Any, operators: Sequence[Operator]) -> None:
-        require(isinstance(state, dict) and "closed" in state, "no word of what is closed")
+        require(isinstance(state, dict) and "closed" in state, "the closed moments are missing")
         closed = state["closed"]
-        require(is_array(closed, np.int64, len(closed)), "rows that are none")
+        require(is_array(closed, np.int64, len(closed)), "invalid rows")
         check_numbers(closed, 0, self.moments.out.table.n, NOT_THERE)
         self.closed = closed
 

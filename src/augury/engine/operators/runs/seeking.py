@@ -50,18 +50,18 @@ class Seeking:
     def clear(self) -> None:
         # Of each moment: how far it has looked, the least end of what it has found, and the next one that waits in its chain.
         self.state = np.empty((3, 16), np.int64)
-        self.known = 0
+        self.filled = 0
         self.heads = np.full(16, -1, np.int64)  # by chain: the latest moment that waits
 
     def room(self, chains: int) -> None:
         """Room for all moments and chains that there are."""
         n = self.moments.out.table.n
         if self.state.shape[1] < n:
-            self.state = grown(self.state, len(self.moments.out.table.alive), self.known)
-        self.state[S_AT, self.known : n] = -1
-        self.state[S_FOUND, self.known : n] = k.FOREVER
-        self.state[S_NEXT, self.known : n] = NOT_WAITING
-        self.known = n
+            self.state = grown(self.state, len(self.moments.out.table.alive), self.filled)
+        self.state[S_AT, self.filled : n] = -1
+        self.state[S_FOUND, self.filled : n] = k.FOREVER
+        self.state[S_NEXT, self.filled : n] = NOT_WAITING
+        self.filled = n
         if len(self.heads) < chains:
             self.heads = grown(self.heads, 2 * chains, len(self.heads), -1)
 
@@ -102,7 +102,7 @@ class Seeking:
     def _waiting(self, new: Array, chain_of: Array) -> Array:
         """The moments that wait in the chains of others; they wait no more until they have looked."""
         chains = unique(chain_of[new])
-        sources = np.empty(self.known, np.int64)
+        sources = np.empty(self.filled, np.int64)
         count = waiting(chains, self.state, self.heads, self.moments.out.table.alive, sources)
         self.touched += count
         return sources[:count].copy()

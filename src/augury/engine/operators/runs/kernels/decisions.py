@@ -76,7 +76,7 @@ def goes_on(
 
     It is the last match of its key, ends with the moment before, was found without a doubt, and prefers to go on.
     """
-    data, prev, table, paths = chains.data, chains.prev, decided.known, pool.paths
+    data, prev, table, paths = chains.data, chains.prev, decided.table, pool.paths
     a, e, b = prev[c], links.into[c], chains.after[c]
     if a < 0 or (b >= 0 and decided.tried[b] >= 0) or not chains.alive[a] or decided.tried[a] < 0 or e < 0:
         return -1, 0
@@ -108,7 +108,7 @@ def add_iteration(
     c: int, p: int, reach: int, data: RowData, decided: Decisions, pool: MatchPool, used: int, n: int
 ) -> int:
     """A match with one moment more takes the place of a match; how much of the pool is used then."""
-    moments, paths, table = pool.moments, pool.paths, decided.known
+    moments, paths, table = pool.moments, pool.paths, decided.table
     first, length = paths[P_AT, p], paths[P_LENGTH, p]
     part = moments[1, first + length - 1]
     if first + length != used:  # behind it there are others
@@ -131,7 +131,7 @@ def add_iteration(
 def on_the_way(c: int, chains: MomentChains, links: MomentLinks, run: RunShape, decided: Decisions) -> int:
     """The latest start of what may follow a new last moment that goes on with what is open, where no match can end with
     it: then nothing is decided yet. Else long before all others."""
-    data, edges, table, tried = chains.data, links.edges, decided.known, decided.tried
+    data, edges, table, tried = chains.data, links.edges, decided.table, decided.tried
     a, e, b = chains.prev[c], links.into[c], chains.after[c]
     if tried[c] >= 0 or a < 0 or e < 0 or (b >= 0 and tried[b] >= 0):
         return -FOREVER
@@ -172,7 +172,7 @@ def head_of(m: int, alive: Flags, prev: Integers, after: Integers) -> int:
 def first_to_decide(c: int, chains: MomentChains, decided: Decisions) -> tuple[int, int, int]:
     """Behind the last moment that a change cannot concern: the moment to decide from, -1 for the first of the chain; that
     last moment, -1 where there is none; and how many were looked at."""
-    data, alive, table, tried = chains.data, chains.alive, decided.known, decided.tried
+    data, alive, table, tried = chains.data, chains.alive, decided.table, decided.tried
     begins, touched = data[START, c], 0
     here = chains.prev[c]
     while here >= 0 and (not alive[here] or data[END, here] >= begins or table[here, FAR] >= begins or tried[here] < 0):
@@ -244,7 +244,7 @@ def decide(
     came, how much of the pool is used, how many paths there are, how many moments it looked at, and how many matches fell.
     """
     data, alive, skip = chains.data, chains.alive, run.skip
-    table, tried, first_paths, paths = decided.known, decided.tried, decided.first_paths, pool.paths
+    table, tried, first_paths, paths = decided.table, decided.tried, decided.first_paths, pool.paths
     touched = count_states = attempts = 0
     for i in range(position, len(changed)):
         c = changed[i]
@@ -342,7 +342,7 @@ def reaches(n: int, chains: MomentChains, decided: Decisions, result: Array) -> 
 
     A moment that was linked to what came before it stands for all that reached it: it is told to these here.
     """
-    data, table = chains.data, decided.known
+    data, table = chains.data, decided.table
     for tail in range(n):
         if chains.after[tail] >= 0:
             continue

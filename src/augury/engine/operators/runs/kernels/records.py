@@ -65,7 +65,7 @@ class MatchPool(NamedTuple):
 class Decisions(NamedTuple):
     """What is known of each moment as the first of a match."""
 
-    known: Array
+    table: Array
     tried: Array  # the call that has decided last, -1 before
     first_paths: Array  # its first match
     lower_bounds: Array  # from when on a match may begin, as matches say that are forgotten
