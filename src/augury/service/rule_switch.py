@@ -18,15 +18,15 @@ from augury.service.journal import RuleSwitch
 
 
 @dataclass
-class WrittenProgram:
+class ProgramStatements:
     """The rules of a program by their labels, as they are written without these, and its other statements."""
 
     rules: dict[str, str] = field(default_factory=dict)
     others: dict[str, s.Statement] = field(default_factory=dict)
 
     @staticmethod
-    def of(program: Compiled) -> WrittenProgram:
-        result, printer = WrittenProgram(), Printer(explicit=True, width=10_000)
+    def of(program: Compiled) -> ProgramStatements:
+        result, printer = ProgramStatements(), Printer(explicit=True, width=10_000)
         labels = {rule.span: rule.label for rule in program.plan.rules}
         for statement in _statements(program):
             if isinstance(statement, s.RuleStatement):
@@ -47,7 +47,7 @@ def rule_switch(running: Compiled, program: Compiled) -> RuleSwitch | None:
 
     With a rule that changes, those that read what it derives leave and come, too.
     """
-    before, after = WrittenProgram.of(running), WrittenProgram.of(program)
+    before, after = ProgramStatements.of(running), ProgramStatements.of(program)
     if running.plan.graph_queries or program.plan.graph_queries:
         if before.rules == after.rules and repr(running.plan.graph_queries) == repr(program.plan.graph_queries):
             return None
@@ -73,7 +73,7 @@ def _may_come(statement: s.Statement) -> bool:
     return isinstance(statement, s.EventDecl | s.StaticDecl | s.OutputDecl | s.PrefixDecl)
 
 
-def _check_others(before: WrittenProgram, after: WrittenProgram) -> None:
+def _check_others(before: ProgramStatements, after: ProgramStatements) -> None:
     """Refuses changes of anything but rules, and of declarations that come."""
     names = {x.name for x in before.others.values() if isinstance(x, s.EventDecl | s.StaticDecl)}
     for text, statement in after.others.items():
