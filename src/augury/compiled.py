@@ -59,13 +59,17 @@ class Compiled:
         facts: Iterable[str] = (),
         policy: str | None = None,
         include_from: Iterable[str | Path] = (),
+        unsaved: Mapping[Path, str] = {},
     ) -> Self:
-        """Several sources as one program; raises ProgramError with everything that is wrong."""
+        """Several sources as one program; raises ProgramError with everything that is wrong.
+
+        `unsaved` has the texts of included files that are being edited, by their resolved paths.
+        """
         findings = Findings()
         modules: list[s.Module] = []
         source_list = list(sources)
         listed = [include_from] if isinstance(include_from, str | Path) else include_from
-        loader = _loader(findings, [*map(_folder, source_list), *map(Path, listed)])
+        loader = _loader(findings, [*map(_folder, source_list), *map(Path, listed)], unsaved)
         with _not_too_deep(source_list):
             queries = read_queries([source for source in source_list if source.language == SPASEQ], findings)
             for source in (source for source in source_list if source.language != SPASEQ):
@@ -270,7 +274,7 @@ def _folder(source: Source) -> Path:
     return Path(source.name).parent if source.name != "<program>" else Path()
 
 
-def _loader(findings: Findings, folders: Iterable[Path]) -> Loader:
+def _loader(findings: Findings, folders: Iterable[Path], unsaved: Mapping[Path, str] = {}) -> Loader:
     """Included files are looked for beside the file that includes them, and read only below one of the folders.
 
     So a program from elsewhere cannot have files of its user read, and shown in messages. A link lies where it leads to.
@@ -290,7 +294,8 @@ def _loader(findings: Findings, folders: Iterable[Path]) -> Loader:
         if not target.is_file():
             findings.add("E107", f"cannot include `{path}`: no such file", span, hint=f"it was looked for at {target}")
             return None
-        return Source(str(target), read_text(target))
+        text = unsaved.get(target.resolve())
+        return Source(str(target), read_text(target) if text is None else text)
 
     return load
 

@@ -36,6 +36,7 @@ BOXES = {
         "examples",
         "lint",
         "tools",
+        "editor",
         "console",
         "cli",
     ),

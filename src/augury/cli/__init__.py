@@ -32,6 +32,7 @@ COMMANDS = {
     "profile": ("profile", "Run a program, and show what each rule and operator costs."),
     "diff": ("diff", "Compare two versions of a program over one history."),
     "case": ("case", "Write the smallest test case in which an event is detected."),
+    "lsp": ("lsp", "Run the language server, which editors start."),
     "bench": ("bench", "Measure Augury beside hand-written code and other engines."),
     "demo": ("demo", "Run an application that comes with Augury."),
     "new": ("new", "Write a small project into a folder."),
@@ -82,7 +83,8 @@ def main() -> None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
     try:
         code = cli(standalone_mode=False)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # the language server closes it
+            sys.stdout.flush()
         sys.exit(code)
     except click.exceptions.Abort:
         sys.exit(130)

@@ -8,25 +8,8 @@ import click
 
 from augury import sinks
 from augury.cli.options import files_argument, program_sources
-from augury.core.errors import Findings, Source
-from augury.language.rules.read import read
-from augury.language.rules.show import show_module
-from augury.language.spaseq.query_printer import show_query
-from augury.language.spaseq.query_program import SPASEQ
-from augury.language.spaseq.query_reader import read_query
 from augury.terminal import is_terminal, say, show
-
-
-def _formatted(source: Source) -> str:
-    findings = Findings()
-    if source.language == SPASEQ:
-        query = read_query(source, findings)
-        findings.raise_errors()
-        assert query is not None
-        return show_query(query)
-    module = read(source, findings)[-1]
-    findings.raise_errors()
-    return show_module(module)
+from augury.tools.formatting import formatted
 
 
 @click.command()
@@ -36,7 +19,7 @@ def fmt(program: tuple[str, ...], only_check: bool) -> None:
     """Format programs in place; - formats standard input to standard output."""
     changed = 0
     for path, source in zip(program, program_sources(program), strict=True):
-        text = _formatted(source)
+        text = formatted(source)
         if path == "-":
             show(text, newline=False) if is_terminal() else click.echo(text, nl=False)
         elif text != source.text:

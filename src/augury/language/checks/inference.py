@@ -364,3 +364,26 @@ def _a(kinds: Kinds) -> str:
     if kinds == _ARITHMETIC:
         return "a number or a time"
     return " or ".join(f"an {kind}" if kind == "iri" else f"a {kind}" for kind in sorted(kinds))
+
+
+class TypesInWords:
+    """The types of the variables of rules and of the columns of predicates, for those who read a program."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._types = _Types(plan, Findings(), None)
+
+    def variable(self, rule: str, name: str) -> str:
+        """`float, as wind declares speed`; empty where nothing says what it is."""
+        return self._of((("rule", rule), name))
+
+    def column(self, what: str, name: str, arity: int, position: int) -> str:
+        declared = self._types.declared.get((what, name, arity, position))
+        return declared.type if declared is not None else self._of((what, name, arity, position)).partition(",")[0]
+
+    def _of(self, item: object) -> str:
+        uses = self._types.classes.uses.get(self._types.classes.find(item), [])
+        declared = next((use for use in uses if use.declared), None)
+        if declared is not None:
+            return f"{declared.why.rpartition(' as ')[2]}, as {declared.why.rpartition(' as ')[0]}"
+        kinds = frozenset.intersection(_ALL, *(use.kinds for use in uses))
+        return _listed(kinds) if kinds != _ALL and kinds else ""

@@ -44,7 +44,7 @@ def _read(
         if not chunk.text.strip():
             trailing = chunk.comments.before
             continue
-        for statement in _parse(chunk, source, findings, prefixes):
+        for statement in parse_statement(chunk, source, findings, prefixes):
             if isinstance(statement, s.PrefixDecl):
                 prefixes[statement.name] = findings.prefixes[statement.name] = statement.iri
             if isinstance(statement, s.Include) and load is not None:
@@ -63,7 +63,9 @@ def _read(
     modules.append(s.Module(tuple(statements), trailing, Span(source, 0, len(source.text))))
 
 
-def _parse(chunk: StatementText, source: Source, findings: Findings, prefixes: dict[str, str]) -> Iterator[s.Statement]:
+def parse_statement(
+    chunk: StatementText, source: Source, findings: Findings, prefixes: dict[str, str]
+) -> Iterator[s.Statement]:
     """The statement of a chunk; several where a full stop is missing before a line that begins one."""
     tree = _tree(chunk)
     while isinstance(tree, UnexpectedInput):
