@@ -19,23 +19,25 @@ from click.testing import CliRunner
 import augury
 from augury import Event
 from augury.algebra.aggregates import AGGREGATES, AggregateFunction, StateForm
-from augury.algebra.nodes import Join, Node, Policy, Scan
+from augury.algebra.nodes import Join, Node, Scan
 from augury.algebra.plan import Plan
 from augury.algebra.relations import RELATIVE
 from augury.algebra.scalar import FUNCTIONS, Function
+from augury.algebra.selection import POLICIES, SelectionPolicy
 from augury.cli import cli
 from augury.core.clock import Clock
 from augury.engine.operators import group_totals
-from augury.engine.operators.choose import Candidate, Key
 from augury.engine.operators.map import EachRow
-from augury.engine.operators.recent import ChooseRecent
+from augury.engine.operators.recent import Recent
 from augury.engine.operators.runs import sight
+from augury.engine.runtime import Runtime
 from augury.engine.wiring import OPERATORS
+from augury.language.rules import grammar
 from augury.planner.choose_operators import choose_pattern
 from augury.planner.planning import Planning, same_columns
-from augury.planner.policies import POLICIES, Selection
+from augury.planner.policies import POLICY_SPECS, Selection
 from augury.planner.project import Needs
-from augury.planner.specs import ChoiceSpec, Kept, Reading, Spec
+from augury.planner.specs import ChoosingJoinSpec, Kept, RankedChoiceSpec, Reading, RecentSpec, Spec
 from augury.sources import files
 from augury.sources.parquet import sheet_of
 from augury.sources.sheet import Sheet
@@ -152,30 +154,40 @@ def test_temporal_relation_is_one_row(engine: str, monkeypatch: pytest.MonkeyPat
     assert answers(program, [*fires, *winds], engine) == [("l3", 5, 15), ("l4", 5, 15)]
 
 
-class OldestChoiceSpec(ChoiceSpec):
-    """`oldest`, of listed candidates."""
+@pytest.mark.parametrize("engine", ENGINES)
+def test_policy_is_one_row(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is a word of the language, and all executors take what ranks highest."""
+    monkeypatch.setitem(POLICIES, "oldest", SelectionPolicy("oldest", lambda start, end: -end))
+    parser = grammar.made(grammar.grammar_text())
+    monkeypatch.setattr("augury.language.rules.read.parser", lambda: parser)
+    events = [Event("a", (2,), 2, 2), Event("a", (1,), 1, 1), Event("b", (1,), 5, 5), Event("b", (2,), 6, 6)]
+    program = "m(X, Y) <- a(X) SEQ[oldest] b(Y)."
+    assert answers(program, events, engine) == [(1, 1, 1, 5), (1, 2, 1, 6)]
+    if engine == "embedded":
+        session = augury.compile(program).session(clock="logical")
+        session.push([*events[:1], *events[2:]])
+        assert [e.args for e in session.events()] == [(2, 1), (2, 2)]
+        session.push(events[1])
+        assert [e.args for e in session.events()] == [(1, 1), (1, 2)]
 
 
-class ChooseOldest(ChooseRecent):
-    """Of the candidates of each later part, the one that ended first."""
-
-    def _most_recent(self, pairs: dict[Key, list[Candidate]]) -> Key:
-        return min(pairs, key=lambda key: (key[0].end, key[0].start))
+class JoinedSpec(ChoosingJoinSpec):
+    """`recent`, by a join of its own."""
 
 
-def test_a_policy_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its word in the grammar and its choice in the reference evaluator are no tables, so the plan is made by hand."""
-    monkeypatch.setitem(POLICIES, "oldest", Selection(OldestChoiceSpec))
-    monkeypatch.setitem(OPERATORS, OldestChoiceSpec, ChooseOldest)
-    program = augury.compile("m(X, Y) <- a(X) SEQ b(Y).")
-    (rule,) = program.plan.rules
-    assert isinstance(rule.body, Join)
-    body = replace(rule.body, policy=Policy("oldest"))  # type: ignore[arg-type]
-    session = augury.Program(replace(program.plan, rules=(replace(rule, body=body),))).session(clock="logical")
-    session.push([Event("a", (2,), 2, 2), Event("b", (1,), 5, 5), Event("b", (2,), 6, 6)])
-    assert [e.args for e in session.events()] == [(2, 1), (2, 2)]
-    session.push([Event("a", (1,), 1, 1)])
-    assert [e.args for e in session.events()] == [(1, 1), (1, 2)]
+def test_join_of_a_policy_is_a_spec_a_class_and_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Recent] = []
+
+    class JoinedPolicy(Recent):
+        def __init__(self, runtime: Runtime, spec: RecentSpec) -> None:
+            super().__init__(runtime, spec)
+            made.append(self)
+
+    monkeypatch.setitem(POLICY_SPECS, "recent", Selection(RankedChoiceSpec, JoinedSpec))
+    monkeypatch.setitem(OPERATORS, JoinedSpec, JoinedPolicy)
+    events = [Event("a", (1,), 1, 1), Event("a", (2,), 2, 2), Event("b", (1,), 5, 5)]
+    assert answers("m(X, Y) <- a(X) SEQ[recent] b(Y).", events, "embedded") == [(2, 1, 2, 5)]
+    assert len(made) == 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.clock_windows import Windows
+from augury.algebra.selection import POLICIES
 from augury.algebra.terms import Aggregate, Const, Expr, labels, variables
 from augury.core.clock import show_duration
 from augury.core.errors import NOWHERE, Span
@@ -24,7 +25,7 @@ _SPAN = field(default=NOWHERE, compare=False, repr=False)
 class Policy:
     """Which candidates pair (SEMANTICS 5)."""
 
-    name: Literal["unrestricted", "recent", "chronological"] = "unrestricted"
+    name: str = "unrestricted"  # a row of `POLICIES`
     ties: Literal["longest", "shortest", "by"] = "longest"
     by: str | None = None
     per: tuple[str, ...] = ()
@@ -32,7 +33,7 @@ class Policy:
     @property
     def before_join(self) -> bool:
         """Whether it chooses before the parts have to agree, as `recent per (…)` does."""
-        return self.name == "recent" and bool(self.per)
+        return POLICIES[self.name].rank is not None and bool(self.per)
 
 
 UNRESTRICTED = Policy()

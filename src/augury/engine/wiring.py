@@ -22,7 +22,7 @@ from augury.engine.operators.map import MapOperator, Point, ScanOperator, Unfold
 from augury.engine.operators.panes import Panes
 from augury.engine.operators.ranged_collect import RangedCollect
 from augury.engine.operators.ranking import Ranking
-from augury.engine.operators.recent import ChooseRecent, Recent
+from augury.engine.operators.recent import ChooseRanked, Recent
 from augury.engine.operators.runs.greedy import Greedy
 from augury.engine.operators.runs.matches import Complete, Longest
 from augury.engine.operators.runs.moments import Moments
@@ -61,7 +61,7 @@ OPERATORS: dict[type[s.Spec], Callable[..., Operator]] = {
     s.PointSpec: Point,
     s.RangedCollectSpec: RangedCollect,
     s.RankingSpec: Ranking,
-    s.RecentChoiceSpec: ChooseRecent,
+    s.RankedChoiceSpec: ChooseRanked,
     s.RecentSpec: Recent,
     s.RederiveSpec: Rederive,
     s.ScanSpec: ScanOperator,

@@ -1,7 +1,7 @@
 """Chooses the operators of joins: the kind of join, absences between or around its parts, and what a policy takes.
 
 a(X) SEQ[recent] b(X)            →   RecentSpec, where the pair alone decides whether it is a candidate
-NOT(c).[a, b] with a policy      →   JoinSpec ← AbsenceSpec ← RecentChoiceSpec, of listed candidates
+NOT(c).[a, b] with a policy      →   JoinSpec ← AbsenceSpec ← RankedChoiceSpec, of listed candidates
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from augury.algebra.nodes import (
 from augury.algebra.place import not_looked_for
 from augury.planner.implied_bounds import JoinBounds, implied_bounds
 from augury.planner.planning import Planning, in_order, same_columns
-from augury.planner.policies import POLICIES
+from augury.planner.policies import selection_of
 from augury.planner.project import Needs, possible_vars
 from augury.planner.specs import (
     AbsenceSpec,
@@ -69,7 +69,7 @@ class _Parts:
 
 def choose_join(planning: Planning, node: Join, needs: Needs, rule: str, select: ChooseSelect) -> Reading:
     """Pairs; of them those for which facts hold, without what must be absent, that the policy takes."""
-    selection = POLICIES[node.policy.name]
+    selection = selection_of(node.policy)
     needs = needs.more(node.policy.per)
     changing = () if node.policy.before_join else tuple(c for c in node.where if planning.changes(c))
     node = replace(node, where=tuple(c for c in node.where if c not in changing))
@@ -171,7 +171,7 @@ def _timely(condition: Condition, left: Reading, right: Reading) -> bool:
 
 
 def _chosen(planning: Planning, policy: Policy, rows: Reading, join: JoinSpec, rule: str) -> Reading:
-    selection = POLICIES[policy.name]
+    selection = selection_of(policy)
     if selection is None:
         return rows
     return planning.add(selection.listed(inputs=(rows,), out=same_columns(rows), rule=rule, policy=policy, join=join))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from augury.algebra.nodes import Policy
 from augury.planner.specs import (
     ChoiceSpec,
     ChoosingJoinSpec,
     ChronologicalChoiceSpec,
     ChronologicalSpec,
-    RecentChoiceSpec,
+    RankedChoiceSpec,
     RecentSpec,
 )
 
@@ -31,9 +32,15 @@ class Selection:
         return self.join is not None and (self.operators is None or op in self.operators)
 
 
-POLICIES: dict[str, Selection | None] = {
+_RANKED = Selection(RankedChoiceSpec)
+POLICY_SPECS: dict[str, Selection | None] = {
     "unrestricted": None,  # takes all candidates
-    "recent": Selection(RecentChoiceSpec, RecentSpec),
+    "recent": Selection(RankedChoiceSpec, RecentSpec),
     # The right part of SEQ is always the later one.
     "chronological": Selection(ChronologicalChoiceSpec, ChronologicalSpec, frozenset({"SEQ"})),
 }
+
+
+def selection_of(policy: Policy) -> Selection | None:
+    """The specs of a policy; one that ranks needs no row of its own. None where it takes all candidates."""
+    return POLICY_SPECS.get(policy.name, _RANKED)

@@ -459,8 +459,8 @@ class ChoiceSpec(Spec):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecentChoiceSpec(ChoiceSpec):
-    """`recent`, of listed candidates."""
+class RankedChoiceSpec(ChoiceSpec):
+    """Of the listed candidates of each later part the one that ranks highest."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,6 +17,7 @@ from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.relations import OPERATORS, RELATIONS, RELATIVE, holds
 from augury.algebra.scalar import RowError
+from augury.algebra.selection import POLICIES
 from augury.algebra.terms import Aggregate
 from augury.algebra.window_lengths import time_points
 from augury.core.bounds import MAX_TIME, MIN_TIME
@@ -326,11 +327,12 @@ class World:
                 rows = [(per, row) for row in self._candidate(node, item, other, absent)]
                 if rows:
                     candidates.setdefault(pair, []).extend(rows)
-        if policy.name == "chronological":
+        rank = POLICIES[policy.name].rank
+        if rank is None:
             yield from _first_in_first_out(chooser, candidates)
             return
         meetings = timely if policy.before_join else [(pair, ()) for pair in candidates]
-        for pair, chosen in chooser.recent(meetings):
+        for pair, chosen in chooser.best(meetings, rank):
             yield from (row for per, row in candidates.get(pair, ()) if per == chosen)
 
     def _meetings(self, node: n.Join, left: list[Row], right: list[Row]) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ events it is made of, and all its rows are taken or left together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -97,17 +97,19 @@ class PairChooser:
             case "by":
                 return occurrence.greatest(self.policy.by)
 
-    def recent(self, meetings: Iterable[tuple[Pair, OrderKey]]) -> set[tuple[Pair, OrderKey]]:
-        """For each later part, and each value of `per`, the most recent earlier part."""
+    def best(
+        self, meetings: Iterable[tuple[Pair, OrderKey]], rank: Callable[[int, int], int]
+    ) -> set[tuple[Pair, OrderKey]]:
+        """For each later part, and each value of `per`, the earlier part that ranks highest."""
 
-        def recency(pair: Pair) -> OrderKey:
+        def order(pair: Pair) -> OrderKey:
             earlier = self._earlier(pair)
-            return (earlier.end, self._tie(earlier, -earlier.start), earlier.order)
+            return (rank(earlier.start, earlier.end), self._tie(earlier, -earlier.start), earlier.order)
 
         best: dict[OrderKey, Pair] = {}
         for pair, per in meetings:
             group = (pair.later, pair.number(pair.later), per)
-            if group not in best or recency(pair) > recency(best[group]):
+            if group not in best or order(pair) > order(best[group]):
                 best[group] = pair
         return {(pair, group[2]) for group, pair in best.items()}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from augury.algebra.selection import POLICIES
 from augury.core.arrays import Array, Mask, RowIds
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
@@ -190,8 +191,8 @@ def _group(candidate: Candidate) -> Key:
     return (candidate.side, candidate.later, candidate.per)
 
 
-class ChooseRecent(Choose):
-    """Of the candidates of each later part, the most recent one; with `per`, one for each of its values."""
+class ChooseRanked(Choose):
+    """Of the candidates of each later part, the one that ranks highest; with `per`, one for each of its values."""
 
     def clear(self) -> None:
         super().clear()
@@ -211,7 +212,7 @@ class ChooseRecent(Choose):
             self.groups.setdefault(_group(candidate), {}).setdefault((candidate.earlier,), []).append(candidate)
         for group, rows in before.items():
             if self.groups[group]:
-                self.chosen[group] = self._most_recent(self.groups[group])
+                self.chosen[group] = self._best(self.groups[group])
             else:
                 del self.groups[group], self.chosen[group]
             now = self._rows(group)
@@ -225,9 +226,12 @@ class ChooseRecent(Choose):
             return set()
         return {c.row for c in self.groups.get(group, {}).get(chosen, ())}
 
-    def _most_recent(self, pairs: dict[Key, list[Candidate]]) -> Key:
-        latest = max(key[0].end for key in pairs)
-        level = [key for key in pairs if key[0].end == latest]
+    def _best(self, pairs: dict[Key, list[Candidate]]) -> Key:
+        rank = POLICIES[self.policy.name].rank
+        assert rank is not None
+        ranks = {key: rank(key[0].start, key[0].end) for key in pairs}
+        highest = max(ranks.values())
+        level = [key for key in pairs if ranks[key] == highest]
         if len(level) > 1:
             ties = {key: self.tie(pairs[key], -key[0].start) for key in level}
             best = max(ties.values())

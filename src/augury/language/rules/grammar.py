@@ -20,14 +20,22 @@ from pathlib import Path
 from lark import Lark
 from lark import __version__ as lark_version
 
+from augury.algebra.selection import POLICIES
+
 _NAME = f"rules.{sys.implementation.cache_tag}.tables"
 
 
 @cache
 def parser() -> Lark:
-    text = files("augury.language.rules").joinpath("rules.lark").read_text(encoding="utf-8")
+    text = grammar_text()
     stamp = sha256(f"{lark_version} {sys.version} {text}".encode()).digest()
     return _kept(stamp) or _keep(made(text), stamp)
+
+
+def grammar_text() -> str:
+    """The grammar, with the names of the selection policies."""
+    text = files("augury.language.rules").joinpath("rules.lark").read_text(encoding="utf-8")
+    return text.replace("(POLICIES)", f"({'|'.join(POLICIES)})")
 
 
 def made(text: str) -> Lark:

@@ -22,7 +22,7 @@ _HOLDING = "write `x: holding p(X)`, as a literal of its own, or `while w: colle
 
 def read_policy(policy: s.PolicyClause) -> Policy:
     return Policy(
-        cast(Literal["unrestricted", "recent", "chronological"], policy.name),
+        policy.name,
         cast(Literal["longest", "shortest", "by"], policy.ties),
         policy.by,
         policy.per,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
+from augury.algebra.selection import POLICIES
 from augury.core.errors import Findings, Note, Source, Span, misspelt
 from augury.language.rules.statements import COLON, INSIDE, PIECES, StatementText
 
@@ -396,7 +397,7 @@ _KINDS = (
     ({"INT"}, "a number"),
     ({"DURATION"}, "a duration such as 6h"),
     ({"STRING"}, "a string"),
-    ({"POLICY_NAME"}, "recent, chronological or unrestricted"),
+    ({"POLICY_NAME"}, " or ".join(", ".join(POLICIES).rsplit(", ", 1))),
     ({"VAR"}, "a variable"),
     ({"NAME"}, "a name"),
 )
