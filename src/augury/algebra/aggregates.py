@@ -328,7 +328,7 @@ AGGREGATES: dict[str, AggregateFunction] = {
 
 
 def of_nothing(function: str) -> Value:
-    """What an aggregate is where nothing is collected."""
+    """The value of an aggregate where nothing is collected."""
     return 0 if function == "count" else None
 
 

@@ -106,7 +106,7 @@ class _Cutting:
         return [*self.made, rest]
 
     def _cut(self, rule: n.Rule) -> n.Rule:
-        """What is left of a rule once parts of it are cut off, where that gives it a key."""
+        """The remainder of a rule once parts of it are cut off, where that gives it a key."""
         join = _join(rule)
         if correlation_key(rule) or join is None or chooses(join):
             return rule

@@ -203,7 +203,7 @@ class SequenceStep:
 
     @property
     def between(self) -> Separator:
-        """What stands between two iterations."""
+        """The separator of two iterations."""
         return "," if self.number else ";"
 
 
@@ -428,7 +428,7 @@ class BoundVariables:
 
 
 def bound_before(reading: StepSequence, number: int, query: GraphQuery) -> BoundVariables:
-    """What a match of a reading has bound before its step of this number; the number of steps: at its end."""
+    """The variables that a match has bound before its step of this number; the number of steps: at its end."""
     may, surely = set(query.partition), set(query.partition)
     for step in reading.steps[:number]:
         may.update(may_bind(step.item.operand, query))

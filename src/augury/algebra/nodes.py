@@ -477,7 +477,7 @@ ALL_COLLECTED = 1 << 60  # as `last` of a collect: `all: collect q`
 
 @dataclass(frozen=True)
 class Collect:
-    """What aggregates range over: rows of `pattern` inside a window, or the last n, that agree with the rule's row.
+    """The collected rows of aggregates: rows of `pattern` inside a window, or the last n, that agree with the rule's row.
 
     where     conditions on what is collected, which may use the variables and labels of the row.
     by        variables that only the collected rows bind, and that make groups: a row has a group for each value.
@@ -603,7 +603,7 @@ class Rule:
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """What is computed of a row: the arguments of the head, the start of the event, what a ranking goes by."""
+        """The expressions of the head: its arguments, the start of the event, the key of a ranking."""
         start = () if self.since is None or self.since == "END" else (self.since,)
         end = () if self.until is None else (self.until,)
         return (*self.args, *start, *end, *((self.top.by,) if self.top else ()))

@@ -38,7 +38,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Plan:
-    """What executors run. `declared` has the attributes of declared events, `static` those of declared facts.
+    """A program as executors run it. `declared` has the attributes of declared events, `static` those of declared facts.
 
     `given` are derived types that are made elsewhere and given as sets, with the greatest length of their events, in
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every

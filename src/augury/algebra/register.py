@@ -120,7 +120,7 @@ def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
 
 
 def _parameters(call: Callable[..., Any], where: str, types: Sequence[object] | None) -> list[inspect.Parameter]:
-    """What a rule gives a function, by position."""
+    """The positional parameters of a function."""
     try:
         signature = inspect.signature(call)
     except (ValueError, TypeError):
@@ -151,7 +151,7 @@ def _typed(parameters: list[inspect.Parameter], where: str, count: int) -> list[
 
 
 def _element(call: Callable[[Any], Any], where: str) -> Any:
-    """What a function of a list says about the elements of its list."""
+    """The type of the elements of a function's list, as it is annotated."""
     try:
         parameters = list(inspect.signature(call).parameters.values())
         inspect.signature(call).bind([])
@@ -184,7 +184,7 @@ def _return_annotation(call: Callable[..., Any]) -> Any:
 
 
 def _evaluated(annotation: object, call: Callable[..., Any]) -> Any:
-    """What an annotation written as text stands for; the text itself where it names a type of the language."""
+    """The type that an annotation written as text names; the text itself where it names a type of the language."""
     plain = inspect.unwrap(call)
     scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
     for _ in range(2):  # text may be quoted once more, to be read later

@@ -203,7 +203,7 @@ class Bounds(Generic[P]):
         self._closed = table
 
     def _scale(self) -> int | None:
-        """What stands for `_STRICT` such that the sum of bounds on any path fits 64 bits; None where nothing does."""
+        """A value for `_STRICT` such that the sum of bounds on any path fits 64 bits; None where there is none."""
         scale = 1 << self._count.bit_length()
         longest = max((abs(number) // _STRICT + 1 for number, _ in self._direct.values()), default=0) * self._count
         return scale if longest * scale < _NO_PATH // 2 else None

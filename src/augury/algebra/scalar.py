@@ -70,7 +70,7 @@ class Function:
 
 
 def from_python(value: object) -> Value:
-    """What a function from Python gave, a NumPy scalar among others, as a value."""
+    """The result of a Python function, a NumPy scalar among others, as a value."""
     return from_json(value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value)
 
 

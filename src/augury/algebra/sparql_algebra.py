@@ -361,7 +361,7 @@ def every_pattern(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def static_graphs(pattern: Pattern) -> Iterator[Iri | Variable]:
-    """What GRAPH names: graphs of the static dataset, or variables for any of them."""
+    """The graphs that GRAPH names: graphs of the static dataset, or variables for any of them."""
     return (item.graph for item in every_pattern(pattern) if isinstance(item, InGraph))
 
 
@@ -406,7 +406,7 @@ ALL = TripleNeeds(every=True)
 
 
 def needs(pattern: Pattern) -> TripleNeeds:
-    """What a pattern needs of an event; what GRAPH asks of the static dataset is not part of it."""
+    """The triples that a pattern needs of an event, without those that GRAPH asks of the static dataset."""
     if isinstance(pattern, InGraph):
         return TripleNeeds()
     inner = [needs(part) for part in parts(pattern)]

@@ -27,7 +27,7 @@ _LOCK = Lock()  # rdflib's parser keeps state while it reads
 
 
 class PatternError(Exception):
-    """What is wrong with a pattern or an expression, and at which character of its text; -1 where that is not known."""
+    """An error in a pattern or an expression, and its position in the text; -1 where that is not known."""
 
     def __init__(self, message: str, offset: int = -1, hint: str = "") -> None:
         super().__init__(message)

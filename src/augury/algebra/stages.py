@@ -69,7 +69,7 @@ class Stages:
     lengths: Mapping[Predicate, int | None]
 
     def plan_of(self, stage: Stage) -> Plan:
-        """What a circuit of a stage runs: its rules, with what earlier stages make given as sets."""
+        """The plan of a stage's circuit: its rules, with the events of earlier stages as given sets."""
         lengths = {t: self.lengths[t] for t in stage.reads if t in self.plan.derived and t not in stage.gives}
         asked = set(self.plan.outputs) | {t[0] for other in self.stages[stage.number :] for t in other.reads}
         outputs = tuple(sorted({name for name, _ in stage.gives if name in asked}))
@@ -195,7 +195,7 @@ def _late(plan: Plan) -> set[Predicate]:
 
 
 def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:
-    """What is placed at once: a stratum, with all that read events of it which may come late.
+    """Units of placement: a stratum, with the strata that read events of it which may come late.
 
     A stage has come to their ends by then, and has forgotten what they would have met: who reads them runs beside them.
     """

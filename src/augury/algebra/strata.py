@@ -32,7 +32,7 @@ class Edge:
 
 
 def edges(rule: n.Rule) -> list[Edge]:
-    """What a rule reads, and how."""
+    """The dependencies of a rule."""
     result: list[Edge] = []
 
     def add(node: n.Node, kind: Kind, span: Span, window: str | None = None) -> None:
@@ -78,7 +78,7 @@ def edges(rule: n.Rule) -> list[Edge]:
 
 
 def _looked_at(run: n.Run) -> Iterator[tuple[n.Node, Kind]]:
-    """What a run asks to be absent: strictly between its events, or, where it chooses among matches, at any time."""
+    """The nodes that a run asks to be absent: strictly between its events, or, where it chooses among matches, at any time."""
     if run.which != "ALL":
         yield from ((part.input, "negation") for part in run.parts)
     for part, link in n.links(run):

@@ -38,7 +38,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def local_time(us: int, zone: str | None = None) -> datetime:
-    """What a clock in a zone shows at an instant, in microseconds since the epoch; without a zone UTC."""
+    """Wall time in a zone at an instant, in microseconds since the epoch; without a zone UTC."""
     try:
         moment = _EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=us)
         return (moment if zone is None else moment.astimezone(zone_of(zone))).replace(tzinfo=None)

@@ -29,7 +29,7 @@ from augury.storage.table import END
 
 @dataclass
 class Admission:
-    """What a step takes in, and what it leaves out. Events, revocations and statements of facts are counted."""
+    """The inputs that a step accepts, and those that it leaves out. Events, revocations and statements of facts are counted."""
 
     events: int = 0
     received: int = 0

@@ -93,7 +93,7 @@ def _session(
 
 
 def answer_of(session: Session, until: int | None) -> Model:
-    """What a session has found, up to the clock."""
+    """The answers of a session, up to the clock."""
     return SessionModel(session, until if until is not None else session.now or 0)
 
 

@@ -129,7 +129,7 @@ class Circuit(Runtime):
 
     @property
     def bytes(self) -> int:
-        """What the state takes: rows and events, facts, and the values of both."""
+        """Bytes of the state: rows and events, facts, and the values of both."""
         state = sum(operator.bytes for operator in self.operators)
         return state + self.tables.dictionary.bytes + self.knowledge.bytes
 
@@ -147,7 +147,7 @@ class Circuit(Runtime):
             self.tables.dictionary.most = self.knowledge.words.most = guard.bytes
 
     def mark(self) -> CircuitMark:
-        """What `undo` needs beside what tables, facts and reports write down themselves."""
+        """The state to undo to, beside the journals of tables, facts and reports."""
         carried = (
             [(o, tuple(getattr(o, name) for name in o.carries)) for o in self.clocked if o.carries]
             if self.clocked
@@ -366,7 +366,7 @@ class Circuit(Runtime):
         return None
 
     def silence(self, label: str) -> None:
-        """What a rule derived falls, unless another rule derives it, too."""
+        """Retracts the events of a rule, unless another rule derives them, too."""
         head = self.heads[label]
         table = head.out.table
         rows = table.standing()

@@ -40,7 +40,7 @@ class ArgumentChunk:
 
     @property
     def bytes(self) -> int:
-        """What its columns take, about. Some of its texts are those of the dictionary, and are counted there, too."""
+        """Approximate bytes of its columns. Some of its texts are those of the dictionary, and are counted there, too."""
         events, size = self._weighed
         if events != self.count:
             columns = (*self.columns, *((self.ids,) if self.ids is not None else ()))
@@ -233,7 +233,7 @@ class Events(Operator):
         return made
 
     def names(self, row: int) -> tuple[str, ...]:
-        """What an event adds to the trace of what is made of it: its id, or the trace that it came with."""
+        """The ids that an event adds to the traces of answers: its own, or the trace that it came with."""
         chunk = self.chunk(row)
         trace = None if chunk.traces is None else chunk.traces[row - chunk.first]
         return (self.id(row),) if trace is None else tuple(trace)
@@ -268,7 +268,7 @@ class Events(Operator):
         return result
 
     def all_names(self, rows: RowIds) -> list[tuple[str, ...]]:
-        """What each row adds to a trace, see `names`."""
+        """The ids that each row adds to a trace, see `names`."""
         result: list[tuple[str, ...]] = []
         for chunk, positions in self.pieces(rows):
             ids = self.ids(positions + chunk.first)
@@ -466,7 +466,7 @@ class Events(Operator):
 
 
 def column_bytes(column: object, lo: int, hi: int) -> int:
-    """What the values of a column from one up to another take."""
+    """Bytes of the values of a column from one row up to another."""
     if isinstance(column, np.ndarray):
         return int(column.itemsize) * (hi - lo)
     if isinstance(column, Coded):

@@ -1,4 +1,4 @@
-"""What a circuit may forget (E 3.8): rows that can neither change any more nor meet anything that may still change.
+"""Garbage collection (E 3.8): drops rows that can neither change any more nor meet anything that may still change.
 
 The *frontier* says that nothing more ends at or before it. From it follows for each table since when its rows are
 *unsettled* (they may still appear or vanish), and from the bounds of each operator how far back of that its partners lie.

@@ -1,4 +1,4 @@
-"""What a session has seen, what it holds, and what that costs."""
+"""Statistics of a session: its inputs, its state, and the cost of each operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OperatorMetrics(NamedTuple):
-    """What an operator has done: rows read and written, rows and bytes that it holds, rows looked at, and the time."""
+    """Metrics of an operator: rows read and written, rows and bytes that it holds, rows looked at, and the time."""
 
     rows_in: int
     rows_out: int
@@ -29,7 +29,7 @@ class OperatorMetrics(NamedTuple):
 
 
 def metrics_of(operator: Operator) -> OperatorMetrics:
-    """What an operator has done so far, since the session was opened or resumed."""
+    """The metrics of an operator since the session was opened or resumed."""
     read, table = sum(view.table.written for view in operator.inputs), operator.out.table
     return OperatorMetrics(read, table.written, table.live, operator.bytes, operator.touched, operator.seconds)
 
@@ -40,7 +40,7 @@ def numbered(specs: Iterable[Spec]) -> dict[Spec, int]:
 
 
 def stats(session: Session) -> dict[str, Any]:
-    """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
+    """Statistics: inputs, rows and bytes by operator and rule, and ids revoked so far."""
     circuit = session.circuit
     number = numbered(o.spec for o in circuit.operators)
     operators: list[dict[str, Any]] = []

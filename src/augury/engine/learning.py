@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def statements_from(session: SessionCore, facts: Any) -> list[Statement]:
-    """What is said of facts, in any form that facts come in. What says no time holds from now on."""
+    """Statements of facts, in any form that facts come in. One without a time holds from now on."""
     plan = session.program.plan
     read = facts_from(facts, plan, session.clock)
     check_facts(read, plan)

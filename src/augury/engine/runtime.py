@@ -1,4 +1,4 @@
-"""What operators see of the circuit they run in: tables, conditions, the clock, the journal, and each other's rows."""
+"""The runtime of operators: tables, conditions, the clock, the journal, and each other's rows."""
 
 from __future__ import annotations
 

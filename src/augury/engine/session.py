@@ -244,7 +244,7 @@ class Session(SessionCore):
     # Looking inside
 
     def goals(self, rule: str | None = None) -> Goals:
-        """What has begun and has not ended: partial matches, and facts that events made and that hold."""
+        """Open goals: partial matches, and facts that events made and that still hold."""
         if rule is not None:
             self._known_rule(rule)
         with self._lock:
@@ -252,7 +252,7 @@ class Session(SessionCore):
             return Goals([*goals(self.circuit, rule, self.now), *states(self.circuit, rule, self.now, forgotten)])
 
     def stats(self) -> dict[str, Any]:
-        """What the session has seen and what it holds: rows and bytes, by operator and rule; ids revoked so far."""
+        """Statistics: inputs, rows and bytes by operator and rule, and ids revoked so far."""
         with self._lock:
             return inspect.stats(self)
 

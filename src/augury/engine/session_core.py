@@ -44,7 +44,7 @@ _FEW_VALUES = 4096  # values of facts that are gone: fewer are not worth forgett
 
 
 class SessionCore:
-    """What a session holds between steps, and how it takes a step. `Session` adds the public methods."""
+    """The state of a session between steps, and its steps. `Session` adds the public methods."""
 
     changes_type: ClassVar[type[Changes]] = Changes  # what a step returns
 
@@ -133,7 +133,7 @@ class SessionCore:
 
     @property
     def clock(self) -> Clock:
-        """What times mean; known from the first event on, unless it was given."""
+        """The clock; known from the first event on, unless it was given."""
         if self._circuit is None and not self.opened_clock:
             raise RunError("the clock is known with the first event", hint='open the session with clock="logical"')
         return self._clock
@@ -187,7 +187,7 @@ class SessionCore:
 
     @property
     def settled(self) -> int | None:
-        """What ends at or before it can no longer change: nothing more comes there, and nothing is revoked."""
+        """The time up to which nothing changes any more: no event that ends there comes or is revoked."""
         if self.lateness is None or self.revision is None:
             return self.advanced
         return Frontier(max(self.lateness, self.revision), None, self.greatest, self.advanced).closed
@@ -345,7 +345,7 @@ class SessionCore:
                 self.late += late  # those that the callback did not get, where somebody interrupts
 
     def _too_much(self, error: Exceeded | MemoryError) -> RunError:
-        """What a step would have needed, and for which rule; the session is as it was before."""
+        """The limit that a step exceeds, and for which rule; the session is as it was before."""
         operator = self.circuit.running
         rule = operator.rule if operator is not None else ""
         subject = f"rule `{rule}`" if rule else "the step"

@@ -176,7 +176,7 @@ def _restored(program: Compiled, data: Any, session_type: type[S], options: dict
 
 
 def _corrupt(head: SnapshotHeader, why: str) -> SnapshotError:
-    """What does not fit this version may be right for the one that it was taken with."""
+    """State that does not fit this version may fit the one that it was taken with."""
     if head.augury != augury_version():
         return other_version(f"it was taken with Augury {head.augury[:40]}, this is {augury_version()}")
     return not_whole(why)

@@ -73,7 +73,7 @@ class Many:
         return Many(parts)
 
     def below(self, items: Array, owners: RowIds, column: int) -> Many:
-        """What rows that are items of other rows are made of, as items of these."""
+        """The inputs of rows that are items of other rows, as items of these."""
         numbered = zip(self.parts, self._numbers(), strict=True)
         return Many(
             [
@@ -317,7 +317,7 @@ def _all_leaves(circuit: Runtime, table: Table, rows: RowIds, cache: LeavesCache
 
 
 def _only_source(circuit: Runtime, table: Table, rows: RowIds) -> tuple[Table, Array] | None:
-    """What all of some rows are made of, where each is made of one row of one table."""
+    """The inputs of some rows, where each is made of one row of one table."""
     maker = circuit.makers[id(table)]
     if isinstance(maker, Events):
         return None

@@ -112,7 +112,7 @@ def _moment(keys: Array, begin: int, end: int) -> int:
 def classify(
     keys: Array, ends: Times, lo: int, hi: int, family: Array, number: Array, exact: Array, rank: Array
 ) -> None:
-    """What the terms `lo` up to `hi` stand for; the family is UNSURE where that is for others to say."""
+    """Classifies the terms `lo` up to `hi`; the family is UNSURE where the kernel cannot decide."""
     for i in range(lo, hi):
         begin, end, row = ends[i], ends[i + 1], i - lo
         number[row], exact[row], rank[row], family[row] = 0.0, True, 0, UNSURE

@@ -106,7 +106,7 @@ class StaticGraph:
         return result if table is ONE else joined(table, result, self.events)
 
     def _known(self, end: object, table: SolutionTable) -> Array | None:
-        """What an end of a triple is in each row of a table; None where it is open."""
+        """The term at an end of a triple in each row of a table; None where it is open."""
         if not isinstance(end, Variable):
             return np.full(table.size, self.terms.find(end), np.int64)  # type: ignore[arg-type]
         column = table.columns.get(end.name)

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def known(value: T | None, fits: bool = True) -> T:
-    """What was found, if it is what a function takes."""
+    """The argument, if it is of the kind that a function takes."""
     if value is None or not fits:
         raise ExpressionError
     return value
@@ -318,7 +318,7 @@ def _replaced(a: RdfTerm, pattern: RdfTerm, by: RdfTerm, flags: RdfTerm = NO_FLA
 
 
 def _template(match: re.Match[str]) -> str:
-    """What stands for a group, or for itself, as Python writes it."""
+    """A replacement text of SPARQL, as Python writes it."""
     if match[2]:
         return rf"\g<{match[2]}>"
     return r"\\" if match[1] == "\\" else "$" if match[1] else r"\\"
@@ -394,7 +394,7 @@ def _zone(a: RdfTerm) -> Literal:
 
 
 def _to_string(a: RdfTerm) -> Literal:
-    """What a value is written as, in one way for each value: 1.0 and 1E0 are `1`."""
+    """The canonical text of a value: 1.0 and 1E0 are `1`."""
     value = number_of(a) if isinstance(a, Literal) else None
     if value is not None:
         return Literal(_shown(value))

@@ -82,7 +82,7 @@ class EventTriples:
 
 @dataclass(frozen=True)
 class MalformedGraph:
-    """What is wrong with the text of an event: its number in the batch, the line in the text (0 where it is not known)."""
+    """An error in the text of an event: its number in the batch, the line in the text (0 where it is not known)."""
 
     event: int
     line: int
@@ -118,7 +118,7 @@ class HasBlanks(Exception):
 
 @dataclass(frozen=True)
 class Read:
-    """What was read: triples, and what is wrong with texts that have none for that reason."""
+    """The result of reading: triples, and the errors of texts that have none for that reason."""
 
     triples: EventTriples
     malformed: list[MalformedGraph] = field(default_factory=list)

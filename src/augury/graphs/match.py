@@ -29,7 +29,7 @@ class TripleIndex(Protocol):
     events: int
 
     def start(self, bindings: SolutionTable | None, names: frozenset[str]) -> SolutionTable:
-        """What the first triple is joined with."""
+        """The table that the first triple is joined with."""
         ...
 
     def select(self, predicate: int | None) -> tuple[Array | None, Array, Array, Array]:
@@ -104,7 +104,7 @@ class EventGraph:
         return ONE
 
     def has_nodes(self, event: Array | None, terms: Array) -> Mask:
-        """What a basic pattern has bound stands in a triple of the event: all are nodes but those of predicates alone."""
+        """Variables of a basic pattern are bound to nodes of the event, all but those of predicates alone."""
         t = self.triples
         result = ~is_in(terms, unique(t.predicate))
         if not result.all():

@@ -30,7 +30,7 @@ def is_made_up(label: str) -> bool:
 
 
 def said_by_parser(error: SyntaxError) -> str:
-    """What pyoxigraph says is wrong, and at which column."""
+    """The message of pyoxigraph, and its column."""
     text = re.sub(r"^Parser error (at|between) [^:]*: ", "", error.msg or "")
     column = f" at column {error.offset}" if error.offset else ""
     return f"{text[:1].lower()}{text[1:]}{column}"

@@ -46,7 +46,7 @@ _FAMILIES = {
 
 @dataclass
 class Worth:
-    """What terms stand for, by their numbers.
+    """The values of terms, by their numbers.
 
     `family` says with which terms one can be compared; `number` is the value of a number, a boolean (0, 1), a time or a
     duration (seconds, months) as a float; `exact` whether that is all of the value, which an integer beyond 2^53 or a
@@ -131,7 +131,7 @@ class Terms:
 
     @property
     def worth(self) -> Worth:
-        """What all terms stand for."""
+        """The values of all terms."""
         if len(self._worth) < self.keys.n:
             self._worth = self._worth.and_then(worth_of(self.keys, len(self._worth)))
         return self._worth
@@ -300,7 +300,7 @@ def _seconds(us: int) -> str:
 
 
 def worth_of(keys: Keys, lo: int) -> Worth:
-    """What the terms from a number on stand for."""
+    """The values of the terms from a number on."""
     size = keys.n - lo
     worth = Worth(np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
     if compiled():

@@ -114,7 +114,7 @@ class Solving:
         return self.expressions.holds(condition, self._seen(table))
 
     def _seen(self, table: SolutionTable) -> SolutionTable:
-        """What an expression sees: the columns of a table, and the outer bindings."""
+        """The scope of an expression: the columns of a table, and the outer bindings."""
         if self.outer is None:
             return table
         table = in_each_event(table, self.events)
@@ -251,7 +251,7 @@ class Solving:
 
 
 def _hint(left: SolutionTable, bindings: SolutionTable | None) -> SolutionTable | None:
-    """What the right side of a join is given: the rows of the left one."""
+    """The input of the right side of a join: the rows of the left one."""
     return left if left.columns else bindings
 
 

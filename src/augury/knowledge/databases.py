@@ -91,7 +91,7 @@ _ROWS = 50_000  # that are fetched at a time
 
 
 def _may(action: int, *about: str | None) -> int:
-    """What SQLite lets a query do: read, and compute with what it has read."""
+    """The actions that SQLite allows a query: to read, and to compute with what it has read."""
     loads = action == sqlite3.SQLITE_FUNCTION and "load_extension" in about
     return sqlite3.SQLITE_OK if action in _READING and not loads else sqlite3.SQLITE_DENY
 

@@ -319,7 +319,7 @@ def full_name(name: str, plan: Plan) -> str:
 
 
 def _sheets_of(rows: object, source: str, limits: Limits = NO_LIMITS) -> Iterable[Sheet] | None:
-    """What is a table, or a query for one, as sheets."""
+    """A table, or a query for one, as sheets."""
     from augury.knowledge.databases import query_sheet, relation_sheet
 
     if isinstance(rows, tuple) and len(rows) == 2 and isinstance(rows[1], str) and hasattr(rows[0], "cursor"):

@@ -97,7 +97,7 @@ class Graphs:
         return Facts(StatementTable(table) for table in tables)
 
     def _types(self, schema: Schema) -> Iterator[FactTable]:
-        """What the types of instances follow from, see `entailing`."""
+        """The facts from which types of instances follow, see `entailing`."""
         yield from _tables(schema, DIRECT, schema.types)
         yield from _tables(schema, ABOVE, schema.supers)
 

@@ -223,7 +223,7 @@ class Knowledge:
 
     @property
     def bytes(self) -> int:
-        """What facts and their values take, and what was found out about them."""
+        """Bytes of facts, of their values, and of what is derived from them."""
         return self.words.bytes + sum(relation.bytes for relation in self.relations.values()) + self.solver.bytes
 
     def forget(self, changed: Iterable[Predicate] | None = None) -> None:

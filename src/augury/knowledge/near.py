@@ -168,7 +168,7 @@ def _place(lat: Floats, lon: Floats) -> tuple[Array, Array, Array]:
 
 
 def _circles(lat: Floats, lon: Floats, km: Array) -> Array:
-    """What `around` needs of each query: x, y, z, the square of the chord below which a point is surely inside, that
+    """The parameters of `around` for each query: x, y, z, the square of the chord below which a point is surely inside, that
     above which it is surely outside, the latitudes from and to, and the longitudes from and to."""
     turned = _turned(lon)
     angle = np.minimum(km / EARTH_KM, np.pi)

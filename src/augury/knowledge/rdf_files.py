@@ -183,7 +183,7 @@ class _FileReading:
         return np.column_stack([np.array(numbers, np.int64), rows])
 
     def quads(self) -> Quads:
-        """What was read. A blank node gets a name that no other file has: its label and a hash of the place."""
+        """The triples of a file. A blank node gets a name that no other file has: its label and a hash of the location."""
         file, made_up = f"{text_hash(self.location):016x}", dict[str, int]()
 
         def named(term: RdfTerm) -> RdfTerm:
@@ -365,7 +365,7 @@ def _line_of_mistake(data: bytes, form: Form, base: str) -> int | None:
 
 
 def _remote(data: bytes, source: str) -> DataError:
-    """What is said about a context that would have to be fetched."""
+    """The error for a context that would have to be fetched."""
     try:
         result = next(_contexts(json.loads(data)), "")
     except ValueError:

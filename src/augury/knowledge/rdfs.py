@@ -51,7 +51,7 @@ def _is_resource(value: Value) -> bool:
 
 
 def _step(triples: set[Triple]) -> set[Triple]:
-    """What one use of one rule gives."""
+    """The consequences of one use of one rule."""
     new: set[Triple] = set()
     for a, property, b in triples:
         for x, p, y in triples:
@@ -71,7 +71,7 @@ def _step(triples: set[Triple]) -> set[Triple]:
 
 
 class Schema:
-    """What follows from triples, with `rdf:type` left at the classes that are said or follow from domains and ranges.
+    """The consequences of triples, with `rdf:type` left at the classes that are said or follow from domains and ranges.
 
     All of `rdf:type` is `types`, and `(x, D)` for each `(x, C)` in it and `(C, D)` in `supers`. Numbers are those of
     `terms`: the terms of the triples, and the words of the vocabulary that are not among them.

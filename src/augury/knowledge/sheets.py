@@ -51,7 +51,7 @@ def facts_of_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock, skipped: S
 
 
 def checked(name: str, sheet: Sheet, plan: Plan) -> FactHeading:
-    """What the columns of a sheet are; refuses those that a fact cannot hold."""
+    """The columns of a sheet; refuses those that a fact cannot hold."""
     heading = FactHeading(name, sheet.names, plan, sheet.top)
     heading.check()
     for column in heading.used:

@@ -67,7 +67,7 @@ class Statement:
 
 
 def statement(name: str, args: tuple[Value, ...], op: object, since: int | None, until: int | None) -> Statement:
-    """What a row says. `op` is assert, which it is where there is none, or retract."""
+    """The statement of a row. `op` is assert, which is the default, or retract."""
     if since is not None and until is not None and since >= until:
         raise DataError(
             "a fact that holds at no time: it ends before it begins", hint="`valid_to` is later than `valid_from`"

@@ -39,7 +39,7 @@ _FEW = 32  # to list the last few is cheaper than to keep running totals
 
 
 def needed_after(rule: Rule, number: int) -> Needs:
-    """What is read after a collect: by the head, conditions on groups, a ranking, and later collects."""
+    """The columns that are read after a collect: by the head, conditions on groups, a ranking, and later collects."""
     vars = {v for value in rule.values for v in variables(value)}
     vars |= rule.per
     if number < len(rule.collects):
@@ -59,7 +59,7 @@ def with_until(planning: Planning, rule: Rule, rows: Reading) -> Reading:
 
 
 def choose_panes(planning: Planning, rule: Rule, windows: Windows) -> Reading:
-    """What is collected in windows by the clock, where these are all that the body has."""
+    """The collect over windows by the clock, where these are all that the body has."""
     refuse_clock(windows, planning.setting.clock.kind, rule.label)
     collect, above = rule.collects[0], needed_after(rule, 0)
     needed = (collected_variables(collect) | above.vars) & possible_vars(collect.pattern)

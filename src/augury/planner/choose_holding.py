@@ -51,7 +51,7 @@ def held_events(planning: Planning, type: Predicate, predicate: Predicate) -> Se
 
 
 def choose_clipped(planning: Planning, rule: Rule, collect: Collect, rows: Reading, keys: tuple[str, ...]) -> Reading:
-    """What the windows of rows have of intervals: rows over the window, with the common time under the label."""
+    """Intersections of windows with held intervals: rows over the window, with the common time under the label."""
     assert collect.window is not None and collect.label is not None
     pattern = _all_named(collect.pattern)
     names = sorted(possible_vars(pattern))

@@ -191,7 +191,7 @@ def _holding(
 
 
 def _absent_input(planning: Planning, node: Join, right: Reading, rule: str) -> Reading | None:
-    """What must be absent, as an input of the join: where the right part alone says which occurrences of it block."""
+    """The absent pattern as an input of the join, where the right part alone says which occurrences of it block."""
     if node.absent is None or node.absent_where:
         return None
     keys = set(_absent_keys(node))

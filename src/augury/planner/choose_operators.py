@@ -79,7 +79,7 @@ from augury.planner.specs import (
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """What runs: specs in the order in which they are built, the heads of rules, the arguments of each type that some
+    """The physical plan: specs in the order in which they are built, the heads of rules, the arguments of each type that some
     rule reads, and the rules after the other passes, by label. `clock` says what lengths in time points are."""
 
     specs: tuple[Spec, ...]
@@ -317,7 +317,7 @@ def _named(planning: Planning, node: Label | Within, needs: Needs, rule: str) ->
 
 
 def _source(planning: Planning, type: Predicate) -> Spec:
-    """What has the occurrences of a type."""
+    """The spec with the occurrences of a type."""
     if (held := held_by(type)) is not None:
         return held_events(planning, type, held)
     if type[0].startswith(OPEN):

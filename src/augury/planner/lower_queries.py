@@ -105,7 +105,7 @@ def lower_queries(plan: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class _Known:
-    """What a match has bound so far: for each variable the value that it has, and which have one for sure."""
+    """The bindings of a match so far: for each variable its value, and which have one for sure."""
 
     values: Mapping[str, Expr] = field(default_factory=dict)
     surely: frozenset[str] = frozenset()
@@ -113,7 +113,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class _Gaps:
-    """What must be absent: before the steps of these numbers, and after the last one; what was known there; the times of steps."""
+    """The absences of a query: before the steps of these numbers, and after the last one; the bindings there; the times of steps."""
 
     between: list[tuple[int, Item, _Known]]
     after: tuple[Item, ...]
@@ -197,7 +197,7 @@ class _Lowering:
         )
 
     def _form(self, use: Use) -> object:
-        """What a GPM makes, whatever its variables are called: equal ones are one type."""
+        """The type of a GPM's rows, whatever its variables are called: equal ones are one type."""
         gpm, names = self.query.gpm(use.name), dict[str, str]()
         if '"""' in gpm.pattern or "'''" in gpm.pattern:
             return use
@@ -210,7 +210,7 @@ class _Lowering:
         return pattern, tuple(names[v] for v in gpm.variables), gpm.streams
 
     def _branch(self, branch: tuple[str, ...]) -> tuple[dict[str, Expr], Node]:
-        """What GPMs make together at one time, and the value of each variable."""
+        """The join of GPMs at one time, and the value of each variable."""
         query, values, surely = self.query, dict[str, Expr](), frozenset[str]()
         body: Node | None = None
         for number, name in enumerate(branch):
@@ -248,7 +248,7 @@ class _Lowering:
     def _meets(
         self, operand: Operand, bindings: _Known, names: Mapping[str, str], number: str
     ) -> tuple[Condition, ...]:
-        """What is asked of an operand beside that variables of one name agree."""
+        """The conditions on an operand, beside the agreement of variables of one name."""
         branches = _branches(operand)
         filters = tuple(tuple(f.text for g in branch for f in self.query.gpm(g).filters) for branch in branches)
         asked = {v for branch in branches for g in branch for f in self.query.gpm(g).filters for v in f.variables}
@@ -415,7 +415,7 @@ class _Lowering:
     def _all_iterations(
         self, reading: StepSequence, iterations: Mapping[int, tuple[int, Mapping[str, Expr]]], results: list[RunResult]
     ) -> dict[str, Expr]:
-        """What each variable that is an iteration's own was in all iterations of the repetition that is grouped."""
+        """The values of each variable that is an iteration's own, over the iterations of the repetition that is grouped."""
         item, computed = self.query.rows.item, dict[str, Expr]()
         if item is not None:
             number, each = iterations[item]

@@ -1,4 +1,4 @@
-"""What choosing operators works with: the settings of a run, and the specs made so far, each once."""
+"""The state of planning: the settings of a run, and the specs made so far, each once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from augury.planner.specs import InputSpec, Output, Reading, SetSpec, Spec
 
 @dataclass(frozen=True)
 class Setting:
-    """What a plan depends on beside the program.
+    """The setting of a plan, beside the program.
 
     `changing` are static predicates whose facts change while the program runs, `varying` those whose answers change in
     time. `since` has the rules that see just events that start after a time.

@@ -60,7 +60,7 @@ class Needs:
 
 
 def project(node: Node, needs: Needs) -> Needs:
-    """What a pattern keeps: of all that is read above it, what its rows have."""
+    """The columns that a pattern keeps: those of its rows that are read above it."""
     return Needs(needs.vars & possible_vars(node), needs.labels & possible_labels(node))
 
 

@@ -138,7 +138,7 @@ class Moves:
         return [c for c in parts[part].where if self._needs(c) & late]
 
     def question(self, condition: Condition, first: bool) -> Question:
-        """What is asked of an iteration, where also all that the results in it wait for is there."""
+        """The conditions on an iteration, where also everything that the results in it wait for is there."""
         asked = question(condition, first)
         return replace(asked, present=asked.present | self._needs(condition)) if asked.of_first else asked
 

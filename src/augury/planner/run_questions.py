@@ -34,7 +34,7 @@ class Question:
 
 
 def question(condition: Condition, first: bool) -> Question:
-    """What is asked of an iteration: of the first one, an earlier value is its default."""
+    """The conditions on an iteration: for the first one, an earlier value is its default."""
     present = frozenset(condition_vars(condition) | condition_labels(condition))
     if first:
         if any(isinstance(p, Prev) and p.default is None for p in asked_of(condition)):

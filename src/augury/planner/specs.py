@@ -86,7 +86,7 @@ def _compared(spec_type: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spec:
-    """What one operator needs to know. `serial` tells apart equal specs that must not be shared: impure calls.
+    """The spec of one operator. `serial` tells apart equal specs that must not be shared: impure calls.
 
     `types` are those of the variables of its output, or of the arguments of its events: int, float, number, string, …,
     any, or empty where no value can come. They are what declarations and rules say: events of a derived type that is
@@ -102,7 +102,7 @@ class Spec:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What makes two specs equal; fields that follow from others are left out."""
+        """The identity of a spec; fields that follow from others are left out."""
         return (type(self), *(getattr(self, name) for name in _compared(cast(Hashable, type(self)))))
 
     @cached_property
@@ -376,7 +376,7 @@ class DistinctWindowsSpec(Spec):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClipSpec(Spec):
-    """What windows and held intervals with the same key have in common, as `label`. With `past` windows count to their
+    """Intersections of windows and held intervals with the same key, as `label`. With `past` windows count to their
     very end, one time point past it. Windows begin at most `back` before their rows end.
     """
 
@@ -451,7 +451,7 @@ class ChronologicalSpec(ChoosingJoinSpec):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChoiceSpec(Spec):
-    """What a policy takes of the candidates that `join` lists."""
+    """A policy's choice among the candidates that `join` lists."""
 
     kind: ClassVar[str] = "policy"
     policy: Policy
@@ -470,7 +470,7 @@ class ChronologicalChoiceSpec(ChoiceSpec):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AgreeSpec(Spec):
-    """What `recent per` takes: the pairs of `join` that agree on shared variables and meet the other conditions."""
+    """The choice of `recent per`: the pairs of `join` that agree on shared variables and meet the other conditions."""
 
     kind: ClassVar[str] = "agree"
     join: JoinSpec

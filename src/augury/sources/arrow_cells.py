@@ -195,7 +195,7 @@ def _listed(array: Any) -> list[Any]:
 
 
 def _as_json(value: object) -> Any:
-    """What Arrow has inside lists and structs, in the JSON form: a struct `args` is the arguments in order."""
+    """Elements of Arrow lists and structs in the JSON form: a struct `args` is the arguments in order."""
     match value:
         case {"functor": functor, "args": args}:
             return {

@@ -31,7 +31,7 @@ class Block:
     too_long: int = 0
 
     def problem(self, location: str) -> DataError:
-        """What is wrong with a line that is too long."""
+        """The error for a line that is too long."""
         hint = "does the file have other ends of lines? --limit line=… lets it be longer"
         return DataError(f"a line of more than {self.too_long:,} bytes", f"{location}:{self.first}", hint)
 
@@ -91,7 +91,7 @@ def _within(block: Block, most: int, quoted: bool) -> Iterator[Block]:
 
 
 def _after_line(stream: ByteStream, data: bytes) -> bytes:
-    """What comes after the end of a line that nobody keeps; nothing where it is the last one."""
+    """The bytes after the end of a line that is skipped; none where it is the last one."""
     while data and (end := data.find(b"\n") + 1) == 0:
         data = stream.read(SIZE)
     return data[end:] or stream.read(SIZE) if data else b""

@@ -54,7 +54,7 @@ class Cells(ABC):
         """A cell as it was read; None where it is empty."""
 
     def first(self, read: Callable[[Any], object]) -> tuple[int, object] | None:
-        """What is read of the first cell of which something is, after its row."""
+        """The first cell that has a value, after its row."""
         for row in self._rows():
             try:
                 result = read(self.cell(row))

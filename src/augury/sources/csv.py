@@ -72,7 +72,7 @@ def read(
 
 
 def separator_of(data: bytes) -> str:
-    """What stands between cells: of the candidates, the one that makes most cells of the first line, and as many of the next."""
+    """The separator: of the candidates, the one that makes most cells of the first line, and as many of the next."""
     lines = [line for line in io.StringIO(data[: 1 << 16].decode("utf-8", "replace"), newline=None) if line.strip()][:2]
     widths = {s: [len(row) for row in csv.reader(lines, delimiter=s)] for s in _SEPARATORS}
     return (
@@ -89,7 +89,7 @@ def _begin(block: Block) -> Block:
 
 
 def _after(block: Block, line: int) -> Block:
-    """What comes after a line of a block."""
+    """The rest of a block after a line."""
     ends = islice(_LINE_END.finditer(block.data), line - block.first, None)
     end = next(ends, None)
     return Block(b"" if end is None else block.data[end.end() :], line + 1)

@@ -166,7 +166,7 @@ class SourceFile:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def parts(self, plan: Plan | None = None, limits: Limits = NO_LIMITS) -> Iterator[Sheet | Items]:
-        """What the files hold, part by part, in the order in which they stand there."""
+        """The contents of the files, part by part, in their order there."""
         for file in self.files():
             bounds = ReadLimits(file.location, limits)
             try:
@@ -254,7 +254,7 @@ def _hidden(path: Path, root: Path) -> bool:
 
 
 def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[str] | None:
-    """What the columns of a table without a header are called; None where its first row is a header.
+    """The names of the columns of a table without a header; None where its first row is a header.
 
     It is one where it has a name that is known. Without a header come the declared attributes, with the type ahead where
     the source has no type of its own, then the time, or start and end, then an id.
@@ -359,7 +359,7 @@ ENDINGS: dict[str, str] = {ending: row.name for row in FORMATS.values() for endi
 
 
 def titles(graphs: bool = False) -> list[str]:
-    """What the formats of tables are called, or those of graphs."""
+    """The titles of the formats of tables, or of graphs."""
     return [row.title for row in FORMATS.values() if row.graphs == graphs]
 
 

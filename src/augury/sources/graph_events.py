@@ -117,7 +117,7 @@ def _of_texts(column: Column) -> Coded:
 
 
 def graph_needs(plan: Plan) -> dict[str, TripleNeeds]:
-    """What the patterns of a program need of the graphs of each stream, by its type."""
+    """The triples that the patterns of a program need of each stream's graphs, by its type."""
     result: dict[str, TripleNeeds] = {}
     asked = [
         (stream_type(iri), gpm.pattern) for query in plan.graph_queries for gpm in query.gpms for iri in gpm.streams

@@ -54,7 +54,7 @@ def no_columns_twice(names: Sequence[str], location: str) -> None:
 def missing_column(
     type: str, missing: str, columns: Iterable[str], location: str = "", event: bool = False
 ) -> DataError:
-    """What is said of a column that is declared and not there; columns of events can be renamed."""
+    """The error for a declared column that is missing; columns of events can be renamed."""
     listed = list(columns)
     close = nearest(missing, listed)
     hint = f"there is `{close}`" if close else f"the columns are {', '.join(listed)}"

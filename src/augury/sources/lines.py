@@ -43,7 +43,7 @@ class ObjectColumns:
 
 @dataclass(frozen=True)
 class Shape:
-    """What all lines have: their keys and, between the values, literals. A value is text, or a number."""
+    """The common shape of lines: their keys and, between the values, literals. A value is text, or a number."""
 
     keys: list[str | None]  # of each value; None for one of `args`
     args: bool

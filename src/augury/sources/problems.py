@@ -15,7 +15,7 @@ Problem = tuple[int, DataError]  # the number of a line, and what is wrong with 
 
 @dataclass
 class Skipped:
-    """What was left out of what is read, and why; `limits` are those of reading."""
+    """Rows that reading has left out, and why; `limits` are those of reading."""
 
     on_error: OnError = "stop"
     problems: list[str] = field(default_factory=list)
@@ -27,6 +27,6 @@ class Skipped:
         self.problems.append(str(error).split("\n", 1)[0])
 
     def handle_all(self, problems: Iterable[Problem]) -> None:
-        """What is wrong with a part, in the order of its lines, however it was found."""
+        """Handles the problems of a part, in the order of its lines."""
         for _, error in sorted(problems, key=lambda problem: problem[0]):
             self.handle(error)

@@ -51,28 +51,28 @@ class EventTypes:
             self.arities.setdefault(name, set()).add(arity)
 
     def passed_over(self, type: Predicate) -> str:
-        """What events of a type are counted as that no rule can use; empty for one that the program knows."""
+        """The name under which unused events of a type are counted; empty for a type that the program knows."""
         name, arity = type
         if name not in self.arities:
             return name
         return "" if arity in self.arities[name] else f"{name}/{arity}"
 
     def problem(self, type: Predicate) -> DataError | None:
-        """What is wrong with events of a type: it is probably misspelt. With `strict`, that the program does not know it."""
+        """The error for events of a type that is probably misspelt; with `strict`, for any that the program does not know."""
         name, arity = type
         if name not in self.arities:
             return self.unknown(name)
         return self.width(name, arity) if self.strict else None
 
     def width(self, name: str, arity: int) -> DataError | None:
-        """What is wrong with the number of arguments of a known type."""
+        """The error for a wrong number of arguments of a known type."""
         if name not in self.arities or arity in self.arities[name]:
             return None
         expected = " or ".join(str(n) for n in sorted(self.arities[name]))
         return DataError(f"`{name}` has {arity} arguments; the program uses it with {expected}")
 
     def unknown(self, name: str) -> DataError | None:
-        """What is wrong with a type that the program does not know; None where it is passed over."""
+        """The error for a type that the program does not know; None where it is passed over."""
         if name in self.arities:
             return None
         if stream_of(name) is not None and not self.strict:
@@ -542,7 +542,7 @@ def _first_of_sheet(sheet: Sheet, heading: EventHeading) -> object:
 
 
 def clock_hint(time: object) -> object:
-    """What a time tells of the clock: a number is one, however it is written. What is no time on any clock tells nothing."""
+    """The clock that a time suggests: a number is one, however it is written. A value that is no time on any clock suggests none."""
     if isinstance(time, np.generic):
         time = from_numpy(time)
     match time:

@@ -1,4 +1,4 @@
-"""What waits for a time: rows by their first field, of which those up to a time are taken out."""
+"""An agenda: rows by the time in their first field, of which those up to a time are taken out."""
 
 from __future__ import annotations
 

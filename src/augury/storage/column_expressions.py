@@ -42,7 +42,7 @@ Truth = tuple[Mask, Mask | None]  # where something holds, and which rows are ha
 
 @dataclass
 class ColumnExpressions:
-    """What expressions are computed with: functions, the clock, the dictionary."""
+    """The context of expressions: functions, the clock, the dictionary."""
 
     scalars: Scalars
     dictionary: Dictionary
@@ -241,7 +241,7 @@ class ColumnExpressions:
         return self._of_numbers(function, args) or self._of_distinct(function, args, len(frame))
 
     def _coded(self, function: Function, args: Sequence[ColumnOperand]) -> ColumnOperand | None:
-        """What a function of codes gives."""
+        """The result of a function of codes."""
         assert function.coded is not None
         if any(arg.hard is not None for arg in args):
             return None
@@ -376,7 +376,7 @@ class ColumnExpressions:
         return codes, failed
 
     def _vectorised(self, function: Function, args: Sequence[ColumnOperand]) -> ColumnOperand | None:
-        """What a user's vectorised function gives for all rows; None where it fails: then row by row."""
+        """The result of a user's vectorised function for all rows; None where it fails: then row by row."""
         if any(arg.hard is not None for arg in args):
             return None
         columns: list[Array] = []

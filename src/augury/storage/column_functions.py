@@ -86,7 +86,7 @@ def on_calendar(times: Times) -> Array:
 
 
 def wall_times(times: Times, zone: str | None) -> Times:
-    """What clocks in a zone show, as microseconds of a day without a zone."""
+    """Wall times in a zone, as microseconds of a day without a zone."""
     if zone is None:
         return times
     quarters, inverse = unique_inverse(times // _QUARTER)

@@ -60,7 +60,7 @@ class StaticKnowledge(Protocol):
 
 
 class Context(ColumnExpressions):
-    """What conditions are computed with: static knowledge, beside what expressions are computed with."""
+    """The context of conditions: static knowledge, beside the context of expressions."""
 
     def __init__(self, scalars: Scalars, knowledge: StaticKnowledge, dictionary: Dictionary, report: Report) -> None:
         super().__init__(scalars, dictionary)

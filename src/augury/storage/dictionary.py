@@ -390,7 +390,7 @@ class Dictionary:
 
     @property
     def bytes(self) -> int:
-        """What it holds: texts and other values, what finds them, and the floats."""
+        """Bytes of its state: texts and other values, their index, and the floats."""
         arrays = (self.canon, self.nullish, self.kind, self.payload, self._hashes)
         buckets = 0 if self._buckets is None else int(self._buckets.nbytes)
         return self.held + sum(int(a.nbytes) for a in arrays) + buckets + 100 * len(self._floats)

@@ -138,7 +138,7 @@ class MemberValues:
         return true.astype(np.int64), ~true & (self.column != no)
 
     def sums(self, measure: str, starts: Array, counts: Array) -> tuple[Numbers, Array]:
-        """What the members of groups add up to, by "value", "square" or "true"; and which of the values are hard."""
+        """Sums of the members of groups, by "value", "square" or "true"; and which of the values are hard."""
         if measure == "true":
             true, hard = self.truths
             return GroupSums.of(true, 1, starts, counts), hard

@@ -31,7 +31,7 @@ _LEAST = 4  # the room of a new segment
 
 @dataclass(frozen=True)
 class RangeSummary:
-    """What windows have inside: how many rows, the first and the last row, sums, and the rows with the greatest values.
+    """Summaries of windows: the number of rows, the first and the last row, sums, and the rows with the greatest values.
 
     A row is -1 where there is none. `reach` has the positions from the first to behind the last row that ends inside; `whole`
     says that all of these lie inside, so that ranks can be asked of them. `shared` says of the first and the last row whether another one in the window has the
@@ -114,7 +114,7 @@ class RunningTotals:
         self.looked += remove_rows(rows[order], group[order], table.data, table.alive, self._pool())
 
     def within(self, group: Integers, lows: Times, highs: Times, most: int = 0) -> RangeSummary:
-        """What lies between two times, in some groups; with `most`, the last so many up to the second."""
+        """Summaries of the rows between two times, in some groups; with `most`, of the last so many up to the second."""
         n, data = len(group), self.index.table.data
         reach, edges, sums, best = (np.empty((width, n), np.int64) for width in (2, 2, self.sums, self.orders))
         counts, cut = np.empty(n, np.int64), np.empty(n, np.uint8)

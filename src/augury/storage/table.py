@@ -263,7 +263,7 @@ class Table:
 
 
 class Tables:
-    """What the tables of a circuit share: the dictionary, and which of them a step has touched."""
+    """Shared state of the tables of a circuit: the dictionary, and which of them a step has touched."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
@@ -362,7 +362,7 @@ class Latest:
 
 
 class Links:
-    """What was made of each row of a table, kept once something of it has been taken back."""
+    """Links from each row of a table to the rows made of it, kept once something has been retracted."""
 
     def __init__(self, parent: Table, child: Table, field: int) -> None:
         self.parent, self.child, self.field = parent, child, field

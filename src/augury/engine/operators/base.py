@@ -1,4 +1,4 @@
-"""What all operators have in common."""
+"""The base class of all operators."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Operator(ABC):
         return rows
 
     def drop_children(self, port: int) -> None:
-        """What was made of rows that died, dies."""
+        """Kills the rows that were made of rows that died."""
         if not self.lost[port]:
             return
         lost = self.losses(port)
@@ -201,7 +201,7 @@ class Operator(ABC):
         return self.runtime.part_rows(parents[0][1], self.out.table.data[parents[0][0], rows])
 
     def sources(self, rows: RowIds) -> Ways:
-        """What many rows are made of, in groups that are made alike; rows in none of them are asked one by one."""
+        """The source rows of many rows, in groups that are made alike; rows in no group are asked one by one."""
         origins: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
         if not origins:
             return []
@@ -225,11 +225,11 @@ class Operator(ABC):
 
     @property
     def bytes(self) -> int:
-        """What it holds: its table, and what leads from its inputs to its rows."""
+        """Bytes of its state: its table, and the links from its inputs to its rows."""
         return self.out.table.bytes + sum(links.bytes for links in self.links)
 
     def about(self) -> dict[str, Any]:
-        """What `stats` says of it beside its kind and its size."""
+        """Further entries of `stats`, beside its kind and size."""
         return {}
 
     # What it keeps, and for how long
@@ -278,7 +278,7 @@ class Operator(ABC):
     # Snapshots
 
     def state(self, number: Mapping[int, int]) -> Any:
-        """What of its state is not in its table, as plain things; operators are named by their numbers."""
+        """The part of its state that is not in its table, as plain values; operators are named by their numbers."""
         return None
 
     def fill(self, state: object, operators: Sequence[Operator]) -> None:

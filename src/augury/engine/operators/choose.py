@@ -33,7 +33,7 @@ Key = tuple[Any, ...]
 
 
 def tie(policy: Policy, longest: int, by: Callable[[], OrderKey]) -> OrderKey:
-    """What breaks a tie: the greatest wins."""
+    """The key that breaks a tie: the greatest wins."""
     match policy.ties:
         case "longest":
             return (longest,)
@@ -160,7 +160,7 @@ class Choose(Chooser):
             self.links[0].kill(np.array([c.row for c in gone], np.int64))
 
     def candidate(self, row: int) -> Candidate | None:
-        """What a policy needs of a row; None where it pairs an occurrence with itself."""
+        """A row as a candidate; None where it pairs an occurrence with itself."""
         table = self.join.out.table
         pair = self.origin(row, table)
         sides = [self.occurrence(side, int(table.data[LEFT + side, pair])) for side in (0, 1)]
@@ -223,7 +223,7 @@ class Choose(Chooser):
 
 
 class Agree(EachRow):
-    """What `recent per` has chosen: those pairs that agree and meet the other conditions."""
+    """Of the pairs that `recent per` has chosen, those that agree and meet the other conditions."""
 
     def __init__(self, runtime: Runtime, spec: AgreeSpec) -> None:
         super().__init__(runtime, spec)

@@ -293,7 +293,7 @@ class Chronological(ChoosingJoin):
             out.kill(np.array(rows, np.int64))
 
     def retain(self, keep: dict[int, Array], frontier: int | None, since: Mapping[int, int]) -> None:
-        """What is used up stays so while it could be taken again."""
+        """Consumed parts stay so while they could be taken again."""
         table = self.out.table
         alive = table.stands()
         for field, parent in self.parents():
@@ -404,7 +404,7 @@ class ChooseChronological(Choose):
                 self.used |= self.by_later[_group(chosen)].take(chosen)
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """What was used up stays so while it could be taken again: by a part that comes, or by one that decides anew."""
+        """Consumed parts stay so while they could be taken again: by a part that comes, or by one that decides anew."""
         table, pairs = self.inputs[0].table, self.join.out.table
         undecided = pairs.stands() & (pairs.data[END, : pairs.n] >= horizon.since[id(table)])
         least = FAR
@@ -421,7 +421,7 @@ class ChooseChronological(Choose):
 
 
 def _group(candidate: Candidate) -> Key:
-    """What takes one candidate: a later part and, with `per`, one of its values."""
+    """The group that takes one candidate: a later part and, with `per`, one of its values."""
     return (candidate.side, candidate.later, candidate.per)
 
 

@@ -1,4 +1,4 @@
-"""What lies in windows of intervals in which facts hold: `while w: collect x: holding p(X)`."""
+"""The part of held intervals that lies in windows: `while w: collect x: holding p(X)`."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class CollectOperator(Windowed):
         """Occurrences have gone and come, before any row is computed."""
 
     def made_of(self, row: int) -> OrderKey:
-        """What makes two rows one occurrence: their events, what they have collected aside, and the times of labels."""
+        """The identity of an occurrence: its events without collected ones, and the times of its labels."""
         view = self.inputs[0]
         times = tuple(int(view.table.data[f, row]) for ends in view.labels.values() for f in ends)
         table, values = view.table, tuple[tuple[int, ...], ...]()
@@ -185,7 +185,7 @@ class CollectOperator(Windowed):
         return pairs[:, 2 * each.starts[owner] + each.counts[owner] - 1 - position]
 
     def gathered(self, rows: RowIds) -> Frame:
-        """What rows collect, row by row."""
+        """The members of rows, row by row."""
         last = self.collect.last
         if last is None or self.several or not self.one_group:
             return self.selected(self.in_window(rows))
@@ -246,12 +246,12 @@ class CollectOperator(Windowed):
         return np.array([min(self.same[self.made_of(row)]) for row in different.tolist()], np.int64)[number]
 
     def keys_of(self, frame: Frame, rows: RowIds) -> list[Array]:
-        """What makes groups: the events that rows are made of, and what is used later."""
+        """The grouping key: the events that rows are made of, and the variables that are used later."""
         canonical = self.runtime.tables.dictionary.canonical
         return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
 
     def grouped(self, rows: RowIds) -> tuple[Frame, Slices]:
-        """What rows collect in groups, in the order of events where that can be seen; of `last n` the last n."""
+        """The members of rows in groups, in the order of events where that can be seen; of `last n` the last n."""
         frame = self.gathered(rows)
         if not len(frame):
             return frame, Slices(NONE)
@@ -382,7 +382,7 @@ class CollectOperator(Windowed):
         return None
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
-        """What rows of the output have collected, one row after the other, and how much each has."""
+        """The members of output rows, one row after the other, and how many each has."""
         return self.contents.of(rows)
 
     def sources(self, rows: RowIds) -> Ways:
@@ -425,7 +425,7 @@ class CollectOperator(Windowed):
 
 
 def _contents(columns: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
-    """What makes rows different: these fields, and what they have collected."""
+    """The content by which rows are compared: these fields, and their members."""
     each, ends = np.ascontiguousarray(columns[fields].T), np.cumsum(counts)
     parts = zip(ends.tolist(), counts.tolist(), strict=True)
     return [(each[i].tobytes(), members[end - count : end].tobytes()) for i, (end, count) in enumerate(parts)]

@@ -100,7 +100,7 @@ class Totals:
         return frame.take(groups.members(some)), Slices(groups.counts[some]), columns
 
     def given(self, frame: Frame) -> Given:
-        """What aggregates are given, by their arguments."""
+        """The values that aggregates receive, by their arguments."""
         if self._given[0] is frame:
             return self._given[1]
         values: dict[Expr, MemberValues | None] = {}
@@ -113,7 +113,7 @@ class Totals:
         return values
 
     def values(self, expr: Expr, frame: Frame) -> MemberValues | None:
-        """What an argument is for each row; None where that is not said column by column."""
+        """The value of an argument for each row; None where it cannot be computed by columns."""
         context = self.circuit.context
         context.scalars.rule, context.name_events = self.rule, None
         return MemberValues.compute(context, expr, frame)
@@ -219,7 +219,7 @@ class WindowTotals(Totals):
         return frame, groups
 
     def _frame(self, rows: RowIds, places: Array, window: Array, bounds: Bounds) -> Frame:
-        """What is asked for of rows, each in its window."""
+        """The totals of rows, each in its window."""
         data, view = self.view.table.data, self.view
         start, end = data[START, rows], data[END, rows]
         named = {self.window: bounds(window)} if self.window in self.labels else {}

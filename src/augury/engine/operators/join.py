@@ -130,7 +130,7 @@ class JoinOperator(Pairing):
                 self.floors.setdefault(floor, []).append(row)
 
     def reveal(self) -> None:
-        """What was absent no longer is: pairs that were not looked at, because it blocked them, are looked at now."""
+        """A blocking event is gone: looks at the pairs that it blocked."""
         lost = self.losses(2)
         self.seen[2] = self.inputs[2].table.n
         if not len(lost):

@@ -89,7 +89,7 @@ class EachRow(Operator):
         store(frame.where(first[alike[len(before) :]] == np.arange(len(before), len(both))), self.out)
 
     def _given(self, frame: Frame) -> list[Array]:
-        """What a frame stores, in the order of the fields."""
+        """The columns of a frame, in the order of the fields."""
         columns = {field: frame.vars.get(name, np.full(len(frame), OPEN)) for name, field in self.out.vars.items()}
         for name, (s, e) in self.out.labels.items():
             columns[s], columns[e] = frame.labels.get(name, (np.zeros(len(frame), np.int64),) * 2)
@@ -98,7 +98,7 @@ class EachRow(Operator):
 
     @abstractmethod
     def mapped(self, frame: Frame) -> Frame:
-        """What rows of the input give."""
+        """The output rows of some input rows."""
 
 
 class MapOperator(EachRow):

@@ -165,7 +165,7 @@ class Panes(Clocked):
         return range(-((self.per_window - 1 - pane) // self.per_hop), pane // self.per_hop + 1)
 
     def lying_in(self, number: int) -> list[Array]:
-        """What lies in a window, pane by pane."""
+        """The rows in a window, pane by pane."""
         first = number * self.per_hop
         rows = [some for p in range(first, first + self.per_window) for some in self.panes.get(p, ())]
         return [*rows, *self.across.get(number, ())]
@@ -323,7 +323,7 @@ class Panes(Clocked):
     # What rows are made of
 
     def members_of(self, row: int) -> RowIds:
-        """What a row has collected; of one that was added up from panes, what lies in its window."""
+        """The members of a row; of one that was added up from panes, the rows in its window."""
         if self.contents.knows(np.array([row]))[0]:
             return self.contents.members(row)
         data, view, dictionary = self.out.table.data, self.inputs[0], self.runtime.tables.dictionary
@@ -337,7 +337,7 @@ class Panes(Clocked):
         return rows
 
     def flat(self, rows: RowIds) -> tuple[Array, Array]:
-        """What some rows have collected, one after the other, and how much each has."""
+        """The members of some rows, one row after the other, and how many each has."""
         if self.contents.knows(rows).all():
             return self.contents.of(rows)
         parts = [self.members_of(row) for row in rows.tolist()]
@@ -365,7 +365,7 @@ class Panes(Clocked):
         return since.get(id(self.inputs[0].table), frontier + 1)
 
     def wants(self, port: int, horizon: Horizon) -> Array:
-        """What lies in a window that may still change, or has not been computed."""
+        """The rows in windows that may still change, or have not been computed."""
         table = self.inputs[0].table
         limit = horizon.since[id(table)]
         least = self.line.begin(self.line.first_from(limit))

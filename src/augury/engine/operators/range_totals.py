@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowGroups:
-    """What windows come to: of each group the window, how much lies inside, the totals as codes, the first and the last."""
+    """Totals of windows: for each group its window, the number of rows inside, the totals as codes, the first and the last row."""
 
     window: Integers
     counts: Integers

@@ -86,7 +86,7 @@ class RangedCollect(CollectOperator):
         self.replace(old[old < before], columns, np.zeros(columns.shape[1], np.int64), NONE, listed=False)
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
-        """What rows of the output have collected, one after the other, and how much each has."""
+        """The members of output rows, one row after the other, and how many each has."""
         noted = self.contents.knows(rows)
         if noted.all():
             return self.contents.of(rows)

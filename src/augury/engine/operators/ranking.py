@@ -169,7 +169,7 @@ class Ranking(Operator):
         return owner[kept], rows[kept], places[kept]
 
     def keys_of(self, rows: RowIds) -> tuple[list[Array], Mask]:
-        """What rows are ordered by, as integers, the first first; and for which rows that can be computed.
+        """Sort keys of rows as integers, the first first; and for which rows they can be computed.
 
         A value that is null comes last, then the value decides, the start that the event will have, and its arguments.
         """

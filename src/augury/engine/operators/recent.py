@@ -187,7 +187,7 @@ def _unsorted(order: Array, mask: Mask) -> Array:
 
 
 def _group(candidate: Candidate) -> Key:
-    """What one candidate is chosen for: a later part and, with `per`, one of its values."""
+    """The group that a candidate competes in: a later part and, with `per`, one of its values."""
     return (candidate.side, candidate.later, candidate.per)
 
 

@@ -333,7 +333,7 @@ class Throttle(Chooser):
         self.tails.latest = int(self.inputs[0].table.data[END, rows].max())
 
     def wants(self, port: int, horizon: Horizon) -> Mask:
-        """What was accepted, as long as it counts: without `every`, for ever."""
+        """Accepted events, as long as they count: without `every`, for ever."""
         table, out = self.inputs[0].table, self.out.table
         wanted = np.zeros(table.n, bool)
         rows = out.data[LEFT, out.standing()]

@@ -71,7 +71,7 @@ class ThrottleTails:
         return ordering.rows, np.r_[False, ranks[1:] == ranks[:-1]]
 
     def _columns(self, rows: RowIds) -> Iterator[Callable[[RowIds], Integers]]:
-        """What breaks ties on the end: the start, then the arguments."""
+        """The fields that break ties on the end: the start, then the arguments."""
         data, dictionary = self.table.data, self.dictionary
         yield lambda places: data[START, rows[places]]
         for field in self.args:

@@ -1,4 +1,4 @@
-"""What is around saved state: what it is, how large, and a digest of all of it.
+"""The envelope of saved state: its kind, its size, and a digest of all of it.
 
     8 bytes   magic
     4         version of the format
@@ -85,7 +85,7 @@ def packed(kind: str, state: object, **about: str) -> bytes:
 
 
 def unpacked(kind: str, data: object) -> tuple[SnapshotHeader, Any]:
-    """What was saved; raises SnapshotError where anything about the bytes is wrong."""
+    """The saved state; raises SnapshotError where anything about the bytes is wrong."""
     described, parts = _opened(kind, data)
     try:
         head = SnapshotHeader(kind, str(described["augury"]), dict(described["about"]))

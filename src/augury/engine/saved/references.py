@@ -1,4 +1,4 @@
-"""What saved rows refer to: numbers within their bounds, some numbers for each of some rows, events of inputs."""
+"""References in saved state: numbers within their bounds, some numbers for each of some rows, events of inputs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def know_hubs(start: Times, ends: Times, hub: Array, hubs: Array) -> None:
 
 
 def hubs_of(start: Times, ends: Times) -> Array:
-    """What components know of hubs: all of them where they are few, else those with the most ways through."""
+    """Reachability of hubs from components: of all of them where they are few, else of those with the most ways through."""
     n = start.shape[1] - 1
     words = min(-(-n // BITS), min(HUB_WORDS, 8 * (n + ends.shape[1])) // max(n, 1))
     hubs, hub = np.zeros((n, 2, words), np.int64), np.full(n, -1, np.int64)
@@ -46,7 +46,7 @@ def hubs_of(start: Times, ends: Times) -> Array:
 
 @helper
 def by_hubs(x: int, y: int, hubs: Array) -> int:
-    """What hubs tell of two components: 1 yes by one between them, -1 no by one that only the wrong one knows, 0 nothing."""
+    """Whether hubs decide two components: 1 yes by one between them, -1 no by one that only the wrong one reaches, 0 not."""
     yes, no = 0, 0
     for w in range(hubs.shape[2]):  # without a way out, so that it takes several words at once
         yes |= hubs[x, 0, w] & hubs[y, 1, w]

@@ -50,7 +50,7 @@ def label(start: Times, ends: Times, way: int, last_first: bool, labels: Array, 
 
 @helper
 def verdict(x: int, y: int, labels: Array) -> int:
-    """What labels tell of two components: 1 yes, -1 no, 0 nothing."""
+    """Whether labels decide two components: 1 yes, -1 no, 0 not."""
     if x >= y or labels[x, DEPTH] >= labels[y, DEPTH] or labels[x, HEIGHT] <= labels[y, HEIGHT]:
         return -1
     for column in range(LABELS, WIDTH, 3):

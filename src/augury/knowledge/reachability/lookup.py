@@ -52,7 +52,7 @@ def search(x: int, y: int, index: ReachabilityIndex, scratch: Scratch) -> bool:
 
 @helper
 def by_labels(x: int, y: int, component: Array, labels: Array) -> int:
-    """What labels tell of two nodes and base edges, those that were removed included: 1 yes, -1 no, 0 nothing."""
+    """Whether labels decide two nodes over base edges, removed ones included: 1 yes, -1 no, 0 not."""
     a, b = component[x], component[y]
     if a < 0 or b < 0:
         return -1

@@ -107,7 +107,7 @@ class HeldAnswers:
             self.reads.setdefault(read, []).append(places)
 
     def _reads(self) -> Iterable[tuple[Predicate, Places]]:
-        """What the predicate rests on, and which arguments are passed on."""
+        """The predicates below this one, and which arguments are passed on."""
         whole = self.predicate, frozenset((i, i) for i in range(self.predicate[1]))
         reached, open_ = {whole}, [whole]
         while open_:

@@ -287,7 +287,7 @@ class Solver:
 
 
 def untouched(items: dict[Predicate, Found], touched: set[Predicate] | None) -> dict[Predicate, Found]:
-    """What was found out about predicates, without some of them, or without all."""
+    """The answers about predicates, without those of some, or without all."""
     return {p: item for p, item in items.items() if touched is not None and p not in touched}
 
 

@@ -26,7 +26,7 @@ _FEW = 1024  # entries that are not worth packing
 
 @dataclass(frozen=True)
 class TimelineChange:
-    """What a step did to timelines: over which times facts changed."""
+    """Changes of timelines in a step: the times over which facts changed."""
 
     rows: RowIds  # the facts, each once
     begin: Times  # from which entry on their timelines are others

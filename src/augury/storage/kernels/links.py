@@ -37,7 +37,7 @@ def kill_children(dead: Array, heads: Integers, after: Integers, alive: Flags, c
 
 @Kernel
 def standing_children(rows: RowIds, heads: Integers, after: Integers, alive: Flags, children: Array) -> int:
-    """What was made of rows and stands; how many there are."""
+    """The live rows that were made of some rows; how many there are."""
     n = 0
     for i in range(len(rows)):
         child = heads[rows[i]]

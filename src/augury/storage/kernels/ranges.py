@@ -31,7 +31,7 @@ class TotalsPool(NamedTuple):
 
 
 class WindowSums(NamedTuple):
-    """What windows have inside, see `totals_within`."""
+    """Totals of the rows inside windows, see `totals_within`."""
 
     counts: Integers
     reach: Array  # the positions of those that end there

@@ -89,7 +89,7 @@ class MomentEdges(Operator):
         return self.inputs  # edges between moments that are held are made anew after a compaction
 
     def _searches(self, sought: list[int]) -> list[Seeking]:
-        """What looks for the soonest, once for all moves that ask the same of the same events."""
+        """The searches for the soonest event, one for all moves that ask the same of the same events."""
         alike, groups = self.moments.alike, dict[object, list[int]]()
         for i in sought:
             move, tests = self.moves[i], self.tests[i]
@@ -145,7 +145,7 @@ class MomentEdges(Operator):
     def _seek(
         self, lost: Array, stale: Array, new: Array, late: Array, queue: Array, cut: Array
     ) -> tuple[Array, Array, Array]:
-        """What moves to the soonest one find now, as edges: `queue` and `cut` with what they have more, and their ends."""
+        """Runs the searches for soonest events: `queue` and `cut` with the edges that change, and the ends of these."""
         data = self.moments.out.table.data
         self._chain(new)
         lasting = new[data[END, new] > data[START, new]]
@@ -255,7 +255,7 @@ class MomentEdges(Operator):
         return np.ascontiguousarray(pairs[:, ~closed[pairs[0]]])
 
     def _pairs(self, search: Kernel, moments: Array, *arrays: object) -> Array:
-        """What a kernel finds from moments on, in as many calls as it takes to have room for it."""
+        """The pairs that a kernel finds, in as many calls as it takes to have room for them."""
         position, portions = 0, [np.empty((3, 0), np.int64)]
         while position < len(moments):
             came, count, touched = search(moments, position, *arrays, self.room)
@@ -393,7 +393,7 @@ class MomentEdges(Operator):
     def awaited(
         self, done: tuple[Part, ...], part: int, start: int, moment: int, now: int | None
     ) -> Iterator[PartialMatch]:
-        """What a match from `start` on that has come to a part awaits, where that may still come."""
+        """The events that a match from `start` on awaits at a part, where they may still come."""
         awaits = next((move.target for move in self.moves if move.source == part and move.target > part), part)
         until = None if self.longest >= k.EVER else start + self.longest
         if now is None or until is None or until >= now:

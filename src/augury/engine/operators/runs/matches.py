@@ -36,7 +36,7 @@ _NEVER = -(2**61)
 
 
 class Whole:
-    """What a complete match binds, and whether it meets what is asked of the whole."""
+    """The bindings of a complete match, and whether it meets the conditions on the whole."""
 
     def __init__(self, runtime: Runtime, run: Run, edges: MomentEdges) -> None:
         self.runtime, self.run, self.edges, self.sight = runtime, run, edges, edges.sight
@@ -439,7 +439,7 @@ class Longest(Chooser):
         return wanted[self.out.table.data[LEFT, : self.out.table.n]], since
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """What may still be chosen, or no longer; with SKIP also the last match before that."""
+        """The matches that may still be chosen, or no longer; with SKIP also the last match before these."""
         wanted = np.zeros(self.inputs[0].table.n, bool)
         since = horizon.since[id(self.partials.moments.out.table)]
         changing, anchors = self._changing(horizon.since, self.partials.begins_from(since, horizon), whole=True)

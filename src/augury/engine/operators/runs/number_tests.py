@@ -51,7 +51,7 @@ Test = tuple[str, Operand, Operand]
 
 
 class MomentNumbers:
-    """What the tests of a run look at, for each moment: numbers, and codes that have to be equal.
+    """The operands of a run's tests, for each moment: numbers, and codes that have to be equal.
 
     Each is kept once, for all tests that look at it. Moments come in blocks; of each block the least and the greatest numbers
     are known, and whether its moments follow one another in their chain just as they are numbered.
@@ -314,7 +314,7 @@ def _term_operand(
 
 
 def _last_of(result: RunResult | None) -> Expr | None:
-    """What a result is the last value of."""
+    """The expression of which a result is the last value."""
     if result is None or result.aggregate.function != "last" or result.aggregate.distinct:
         return None
     return result.aggregate.args[0]

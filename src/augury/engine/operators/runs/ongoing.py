@@ -41,7 +41,7 @@ class Ongoing:
         self.partials = partials
 
     def of(self, since: int | None, begins: int | None, matter: Matter | None = None) -> GoingOn:
-        """What may go on, where events to come end from `since` on and begin from `begins` on; None is no bound.
+        """The partial matches that may go on, where events to come end from `since` on and begin from `begins` on; None is no bound.
 
         `matter` says which partial matches are worth going on with by a move.
         """

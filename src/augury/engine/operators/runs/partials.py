@@ -113,14 +113,14 @@ class Partials(MomentEdges):
             self.chain, self.kids = grown(self.chain, size, len(self.chain)), grown(self.kids, size, len(self.chain))
 
     def _fall_at(self, dead: Array) -> Array:
-        """What goes through moments that are gone falls."""
+        """Drops the partial matches that go through moments that are gone."""
         gone = np.empty(self.out.table.n, np.int64)
         count = fall_at(dead, self.edge_lists(), self.partial_rows(), gone)
         self.touched += count + len(dead)
         return gone[:count].copy()
 
     def _fall_along(self, cut: Array) -> Array:
-        """What went along edges by moves that are no more falls."""
+        """Drops the partial matches that went along edges by moves that are no more."""
         gone = np.empty(self.out.table.n, np.int64)
         count = fall_along(cut, self.edges, self.partial_rows(), self.ends, gone)
         self.touched += count + cut.shape[1]
@@ -193,7 +193,7 @@ class Partials(MomentEdges):
                 raise guard.too_many_matches()
 
     def _chances(self, partials: Array) -> Array:
-        """What partial matches may choose again: all that follows them by moves that choose."""
+        """The choices that partial matches make again: all continuations by moves that choose."""
         chances, data, parts = [], self.out.table.data, len(self.run.parts)
         for p in partials.tolist():
             e = int(self.out_of[data[RIGHT, p]])

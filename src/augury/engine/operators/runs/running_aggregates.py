@@ -91,7 +91,7 @@ class PartStates:
         return picked
 
     def _columns(self, moments: Array) -> tuple[Array, Array, Array]:
-        """What iterations add: sums, keys, and the codes that belong to these."""
+        """The increments of iterations: sums, keys, and the codes that belong to these."""
         sight, context = self.sight, self.sight.runtime.context
         frames: dict[Expr, Frame] = {}
         values: dict[Expr, MemberValues | None] = {}

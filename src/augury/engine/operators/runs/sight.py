@@ -1,4 +1,4 @@
-"""What the conditions of a run see: the variables, labels, earlier values and aggregates of many matches, column by column."""
+"""The context of a run's conditions: variables, labels, earlier values and aggregates of many matches, by columns."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def fall_from(partials: RowIds, rows: PartialRows, gone: Array) -> int:
 
 @Kernel
 def fall_at(dead: Array, links: MomentLinks, rows: PartialRows, gone: Array) -> int:
-    """What goes through moments that are gone falls, and no edge leads to them; how many fell."""
+    """Drops the partial matches that go through moments that are gone, and the edges to these; how many fell."""
     count = 0
     for i in range(len(dead)):
         e = links.into[dead[i]]
@@ -198,7 +198,7 @@ def fall_at(dead: Array, links: MomentLinks, rows: PartialRows, gone: Array) -> 
 
 @Kernel
 def fall_along(cut: Array, edges: Array, rows: PartialRows, ends: Array, gone: Array) -> int:
-    """What went along edges by moves that they no longer have falls; how many."""
+    """Drops the partial matches that went along edges by moves that these no longer have; how many."""
     count, data, kids = 0, rows.data, rows.kids
     for i in range(cut.shape[1]):
         e, bits = cut[0, i], cut[1, i]

@@ -1,4 +1,4 @@
-"""What the kernels of runs pass around: arrays that belong together, as named tuples, which Numba compiles."""
+"""Records that the kernels of runs share: arrays that belong together, as named tuples, which Numba compiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MomentLinks(NamedTuple):
 
 
 class RunShape(NamedTuple):
-    """What a search has to know of a run. Its parts and moves are numbers."""
+    """The shape of a run, as a search needs it. Its parts and moves are numbers."""
 
     moves: Array  # the source and the target of each
     then: int  # which moves are THEN, as bits
@@ -63,7 +63,7 @@ class MatchPool(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What is known of each moment as the first of a match."""
+    """The decision about each moment as the first of a match."""
 
     table: Array
     tried: Array  # the call that has decided last, -1 before
@@ -106,7 +106,7 @@ class ThenSearch(NamedTuple):
 
 
 class MomentTests(NamedTuple):
-    """What a moment must meet, said by numbers.
+    """Conditions on a moment that compare numbers.
 
     A test is (comparison, row of `numbers`, of the target, row, of the target); a row of `numbers` has one for each moment.
     `agree` are rows of `codes` that must be equal: of the source, of the target.
