@@ -30,7 +30,7 @@ def relation(graph: TripleIndex, terms: Terms, triple: TriplePattern, table: Sol
     assert not isinstance(path, Variable)
     walk = _Walk(graph, terms)
     subject, object = triple.subject, triple.object
-    starts, ends = walk.known(subject, table), walk.known(object, table)
+    starts, ends = walk.nodes_at(subject, table), walk.nodes_at(object, table)
     if starts is not None:
         reached = walk.pairs(path, starts)
     elif ends is not None:
@@ -67,7 +67,7 @@ class _Walk:
     def __init__(self, graph: TripleIndex, terms: Terms) -> None:
         self.graph, self.terms = graph, terms
 
-    def known(self, end: object, table: SolutionTable) -> SolutionTable | None:
+    def nodes_at(self, end: object, table: SolutionTable) -> SolutionTable | None:
         """The nodes that an end of a path can be; None where it can be any."""
         if not isinstance(end, Variable):
             node = np.array([self.terms.number(end)])  # type: ignore[arg-type]

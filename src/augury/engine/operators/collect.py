@@ -52,9 +52,9 @@ class CollectOperator(Windowed):
         self.totals = Totals(runtime, collect, spec.rule)
         # What a row says by itself: all rows of a group say it alike.
         several = spec.rows_of_one == "groups"
-        self.own = set() if several else set(rows.vars) - set(self.open)
+        self.own_vars = set() if several else set(rows.vars) - set(self.open)
         asked = {v for c in collect.where for v in condition_vars(c)}
-        self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own)
+        self.needed = asked | {*self.totals.seen, *self.open, *collect.by} | (set(self.others) - self.own_vars)
         self.contents = WindowContents()
         self.several, self.copies = several, spec.rows_of_one == "copies"
         self.several_collected, self.whole = spec.several_collected, spec.whole
@@ -248,7 +248,7 @@ class CollectOperator(Windowed):
     def keys_of(self, frame: Frame, rows: RowIds) -> list[Array]:
         """The grouping key: the events that rows are made of, and the variables that are used later."""
         canonical = self.runtime.tables.dictionary.canonical
-        return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own)]
+        return [self.leaders(rows), *(canonical(frame.vars[v]) for v in self.others if v not in self.own_vars)]
 
     def grouped(self, rows: RowIds) -> tuple[Frame, Slices]:
         """The members of rows in groups, in the order of events where that can be seen; of `last n` the last n."""

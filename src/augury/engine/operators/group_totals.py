@@ -42,7 +42,7 @@ class Totals:
             {arg for total in collect.totals for arg in total.aggregate.args if self._compares(total.aggregate) == some}
             for some in (True, False)
         ))  # fmt: skip
-        self._given: tuple[Frame | None, Given] = (None, {})  # of the frame that is looked at
+        self._argument_values: tuple[Frame | None, Given] = (None, {})  # of the frame that is looked at
 
     def grouped(self, frame: Frame, keys: list[Array], same: Array, several: bool) -> tuple[Frame, Slices, Array]:
         """Members in groups of equal keys; where `several` rows may be the same occurrence, each once for what is seen."""
@@ -71,7 +71,7 @@ class Totals:
         """
         if not self.order_free:
             return False
-        for expr, values in self.given(frame).items():
+        for expr, values in self.argument_values(frame).items():
             if values is None or (values.plain is None and not (expr in self.compared and values.alike)):
                 return False
         columns = (frame.vars[v] for v in self.collect.by)  # whichever member says what the group is called
@@ -79,7 +79,7 @@ class Totals:
 
     def of(self, frame: Frame, groups: Slices) -> tuple[Frame, Slices, dict[str, Array]]:
         """For each total the codes of groups, without groups that have none: of these it is reported why not."""
-        values, self._given = self.given(frame), (None, {})
+        values, self._argument_values = self.argument_values(frame), (None, {})
         columns: dict[str, Array] = {}
         hard = np.zeros(len(groups), bool)
         for total in self.collect.totals:
@@ -99,17 +99,17 @@ class Totals:
         columns = {name: codes[some] for name, codes in columns.items()}
         return frame.take(groups.members(some)), Slices(groups.counts[some]), columns
 
-    def given(self, frame: Frame) -> Given:
+    def argument_values(self, frame: Frame) -> Given:
         """The values that aggregates receive, by their arguments."""
-        if self._given[0] is frame:
-            return self._given[1]
+        if self._argument_values[0] is frame:
+            return self._argument_values[1]
         values: dict[Expr, MemberValues | None] = {}
         for total in self.collect.totals:
             for arg in total.aggregate.args:
                 for expr in arg.args if isinstance(arg, Build) and is_pair(arg) else (arg,):
                     if expr not in values:
                         values[expr] = self.values(expr, frame)
-        self._given = (frame, values)
+        self._argument_values = (frame, values)
         return values
 
     def values(self, expr: Expr, frame: Frame) -> MemberValues | None:

@@ -152,7 +152,7 @@ class Throttle(Chooser):
         """Decides about rows that come after all others of their key; the rest of them."""
         numbers = self.tails.numbers(rows)
         fits = self.tails.fitting(rows, numbers)
-        if not fits.any() or (not self.owned and (not fits.all() or self.tails.spread(rows, numbers))):
+        if not fits.any() or (not self.owned and (not fits.all() or self.tails.meets_several(rows, numbers))):
             return rows
         shown = self.tails.take(rows[fits], numbers[fits])
         store(frame_of(self.inputs[0], shown), self.out)
@@ -324,7 +324,7 @@ class Throttle(Chooser):
         shown = np.zeros(self.inputs[0].table.n, bool)
         shown[out.data[LEFT, out.standing()]] = True
         numbers = self.tails.numbers(rows)
-        if self.owned or not self.tails.spread(rows, numbers):
+        if self.owned or not self.tails.meets_several(rows, numbers):
             self.tails.take(rows, numbers, shown[rows])
             return
         for number in range(self.tails.keys.n):

@@ -77,7 +77,7 @@ class ThrottleTails:
         for field in self.args:
             yield lambda places, field=field: code_ranks(dictionary, data[field, rows[places]])  # type: ignore[misc]
 
-    def spread(self, rows: RowIds, numbers: Integers) -> bool:
+    def meets_several(self, rows: RowIds, numbers: Integers) -> bool:
         """Whether equal events, or one that may have come before, belong to several groups."""
         data = self.table.data
         if int(data[END, rows].min()) <= self.latest:

@@ -58,7 +58,7 @@ def fact_intervals(relation: FactRelation, rows: RowIds, lo: Times | int = ALWAY
     """When facts hold from `lo` to before `hi`."""
     lo, hi = (np.broadcast_to(np.asarray(x, np.int64), len(rows)) for x in (lo, hi))
     lines = relation.timelines
-    has_timeline = lines.known(rows) if relation.timed else np.zeros(len(rows), bool)
+    has_timeline = lines.has(rows) if relation.timed else np.zeros(len(rows), bool)
     plain = np.flatnonzero(~has_timeline & relation.rows.alive[rows].astype(bool))
     since, until = (np.full(len(plain), x, np.int64) for x in (ALWAYS, EVER))
     if relation.since is not None and relation.until is not None:

@@ -89,7 +89,7 @@ class FactRelation:
         self._check(times, untils)
         touched, alive = unique(rows), self.rows.alive
         before = int(alive[touched].sum())
-        plain = touched[~self.timelines.known(touched) & alive[touched].astype(bool)]
+        plain = touched[~self.timelines.has(touched) & alive[touched].astype(bool)]
         if len(plain):  # what was known of them was said first
             self._apply(plain, self.since[plain], np.full(len(plain), k.ASSERT), self.until[plain])
         change = self._apply(rows, times, acts, untils)
@@ -172,7 +172,7 @@ class FactRelation:
             n, lines = self.rows.n, self.timelines
             self._bounds, self._bounded = np.empty(16, np.int64), 0
             if self.since is not None and self.until is not None:
-                plain = ~lines.known(np.arange(n))
+                plain = ~lines.has(np.arange(n))
                 entries = lines.state(np.flatnonzero(~plain))["entries"]
                 said = entries[k.SAID_UNTIL][entries[k.SAID] != k.UNSAID]
                 self._see(self.since[:n][plain], self.until[:n][plain], entries[k.TIME], said)
@@ -264,7 +264,7 @@ class FactRelation:
         rows = np.flatnonzero(self.rows.alive[: self.rows.n])
         rows = rows[self.holding(rows, np.full(len(rows), latest, np.int64))]
         result: list[tuple[int, int]] = []
-        for row in rows[self.timelines.known(rows)].tolist():
+        for row in rows[self.timelines.has(rows)].tolist():
             times = self.timelines.state(np.array([row]))["entries"][k.TIME]
             single = np.array([row])
             for time in times[times <= latest][::-1].tolist():
@@ -277,7 +277,7 @@ class FactRelation:
 
     def state(self) -> dict[str, Any]:
         """The facts that have changed, as codes, and their timelines."""
-        rows = np.flatnonzero(self.timelines.known(np.arange(self.rows.n)))
+        rows = np.flatnonzero(self.timelines.has(np.arange(self.rows.n)))
         return {"rows": rows, **self.timelines.state(rows)}
 
     def fill(self, columns: Sequence[Array], count: int, state: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ class Timelines:
         if rows > self.places.shape[1]:
             self.places = grown(self.places, capacity(rows), self.places.shape[1], -1)
 
-    def known(self, rows: RowIds) -> Array:
+    def has(self, rows: RowIds) -> Array:
         """Which facts have a timeline. There is room for those only that have been changed."""
         mask = np.zeros(len(rows), bool)
         inside = rows < self.places.shape[1]

@@ -113,7 +113,7 @@ class Greedy(MomentEdges):
         self.fallen = np.empty(0, np.int64)  # paths that fell in this step
         self.of_row = NONE  # the path of each row
         self.decided = np.empty((16, 6), np.int64)
-        self.tried, self.first_paths, self.rank, self.begins, self.given = np.empty((5, 16), np.int64)
+        self.tried, self.first_paths, self.rank, self.begins, self.lower_bounds = np.empty((5, 16), np.int64)
         # The states of a search, and where they are in a table by content; see `best_matches.py`.
         self.searched = np.empty((b.S_COUNTS + len(self.run.parts), 0), np.int64)
         self._more_states(64)
@@ -128,10 +128,12 @@ class Greedy(MomentEdges):
             decided[:used] = self.decided[:used]
             self.decided = decided
             self.tried, self.first_paths = grown(self.tried, size, used), grown(self.first_paths, size, used)
-            self.rank, self.begins, self.given = (grown(a, size, used) for a in (self.rank, self.begins, self.given))
+            self.rank, self.begins, self.lower_bounds = (
+                grown(a, size, used) for a in (self.rank, self.begins, self.lower_bounds)
+            )
         self.tried[used:n] = self.first_paths[used:n] = -1
         self.rank[used:n] = self.begins[used:n] = 0
-        self.given[used:n] = -k.FOREVER
+        self.lower_bounds[used:n] = -k.FOREVER
         self.filled = n
 
     # Steps
@@ -171,7 +173,7 @@ class Greedy(MomentEdges):
         np.bitwise_or.at(self.begins, starts, 1 << parts)
         if self.bounds:
             heads = moments[self.moments.index.prev[moments] < 0]
-            self.given[heads] = [self.bounds.get(key, -k.FOREVER) for key in self._keys(heads)]
+            self.lower_bounds[heads] = [self.bounds.get(key, -k.FOREVER) for key in self._keys(heads)]
 
     def _keys(self, moments: Array) -> list[tuple[int, ...]]:
         canonical = self.runtime.tables.dictionary.canonical
@@ -264,7 +266,7 @@ class Greedy(MomentEdges):
         return MomentChains(table.data, table.alive, index.prev, index.after, self.rank)
 
     def _decisions(self) -> Decisions:
-        return Decisions(self.decided, self.tried, self.first_paths, self.given, self.begins)
+        return Decisions(self.decided, self.tried, self.first_paths, self.lower_bounds, self.begins)
 
     def _more_states(self, count: int) -> None:
         """Room for so many states of a search. What was found before is forgotten: a new call does not look at it."""
@@ -438,7 +440,7 @@ class Greedy(MomentEdges):
         if len(alive):
             self._begin(alive)
             for moment, bound in self.after_closed.items():
-                self.given[moment] = max(bound, int(self.given[moment]))
+                self.lower_bounds[moment] = max(bound, int(self.lower_bounds[moment]))
             self.begins[self.closed] = 0
             self._tie(alive)
             self._decide(self._by_start(alive))
