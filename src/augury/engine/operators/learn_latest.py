@@ -191,7 +191,7 @@ class LearnLatest(Learn):
         if relation is None or not relation.rows.n:
             return
         rows = np.arange(relation.rows.n)
-        timed = relation.timelines.known(rows)
+        timed = relation.timelines.has(rows)
         plain = rows[~timed & relation.rows.alive[: len(rows)].astype(bool)]
         times = np.full(len(plain), ALWAYS) if relation.since is None else relation.since[plain]
         state = relation.timelines.state(rows[timed])
