@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from augury.console.program_text import ProgramText
-from augury.console.serving import watched_history
+from augury.console.serving import ConsoleServer, watched_history
 from augury.console.watched import WatchedSession
+from augury.core.model import Event
 from augury.program import compile
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
@@ -147,6 +148,114 @@ def test_narrow_windows_and_themes(page: Any, fires: str, theme: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(20, 24, 27)") == (theme == "dark")
+
+
+def test_why_not_leads_to_events_and_rules(page: Any, fires: str) -> None:
+    page.goto(fires + "#why-not")
+    page.get_by_label("Event", exact=True).select_option("fire_alarm")
+    place = page.get_by_label("place", exact=True)
+    options = "[...document.querySelectorAll('datalist option')].map((option) => option.value)"
+    wait(page, f"{options}.includes(\"'ridge'\")")
+    place.fill("'ridge'")
+    page.get_by_role("button", name="Why not?").click()
+    page.get_by_text("there is no near('ridge', 's1')").wait_for()
+    page.get_by_role("button", name="show in the rules").click()
+    wait(page, "window.auguryEditor && window.auguryEditor.hasFocus")
+    selection = (
+        "(({ state }) => state.sliceDoc(state.selection.main.from, state.selection.main.to))(window.auguryEditor)"
+    )
+    wait(page, f"{selection} === 'near(Place, Station)'")
+    page.goto(fires + "#why-not")
+    page.get_by_label("Event", exact=True).select_option("overdue")
+    page.get_by_label("place", exact=True).fill("'ridge'")
+    page.get_by_role("button", name="Why not?").click()
+    page.get_by_role("button", name="localised('ridge')").click()
+    page.get_by_role("heading", name="localised").wait_for()
+
+
+def test_goals_at_a_moment(page: Any, fires: str) -> None:
+    opened(page, fires)
+    box = page.get_by_role("slider").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + 20)
+    page.get_by_role("link", name="Goals").click()
+    page.get_by_text("overdue('creek')").wait_for()
+    page.get_by_role("cell", name="1 Jul 2026 15:05:00").first.wait_for()
+    page.get_by_role("button", name="back to the end").click()
+
+
+def test_a_what_if_with_a_revocation(page: Any, fires: str) -> None:
+    opened(page, fires)
+    page.mouse.click(*mark(page, "wind", 4))
+    page.get_by_role("button", name="revoke").click()
+    page.get_by_label("Add an event").fill("localised('creek') @ '2026-07-01 12:50'")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="What would change?").click()
+    lost = page.get_by_role("region", name="Disappear")
+    lost.get_by_text("overdue('creek')", exact=True).wait_for(timeout=60_000)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a test case").click()
+    assert "[[case]]" in Path(saved.value.path()).read_text(encoding="utf-8")
+    page.get_by_role("button", name="Discard").click()
+    page.get_by_text("Nothing is changed yet").wait_for()
+
+
+def test_a_rule_with_an_error_is_mended_and_applied(page: Any) -> None:
+    program = "output high. high(S) <- reading(S, V) WHERE V > 995."
+    with served_to(page, watched(program, many_events(100))) as address:
+        page.goto(address + "#rules")
+        page.get_by_text("no findings").wait_for(timeout=60_000)
+        text = page.get_by_label("Text of")
+        text.press("Control+End")
+        page.keyboard.insert_text(" low(S <- reading(S, V) WHERE V < 3.")
+        page.locator(".findings .error").first.wait_for(timeout=60_000)
+        assert page.get_by_role("button", name="Apply").is_disabled()
+        text.press("Control+a")
+        text.press("Delete")
+        page.keyboard.insert_text(program + " output low. low(S) <- reading(S, V) WHERE V < 3.")
+        page.get_by_text("edited; no findings").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("It runs: 1 rule added").wait_for(timeout=60_000)
+        page.get_by_role("link", name="Timeline").click()
+        wait(page, "window.auguryTimeline.model.lanes.some((lane) => lane.name === 'low' && lane.total === 1)")
+
+
+def test_live_updates_in_two_tabs(page: Any) -> None:
+    session = watched("output alarm. alarm(L) <- smoke(L).", ["smoke('l1') @ 1"])
+    session.live = True
+    with served_to(page, session) as address:
+        opened(page, address)
+        other = page.context.new_page()
+        opened(other, address)
+        other.get_by_label("Filter by a value").fill("l2")
+        session.push([Event("smoke", ("l2",), 5, 5)])
+        for tab, count in ((page, 2), (other, 1)):
+            wait(tab, f"window.auguryTimeline.model.lanes.find((lane) => lane.name === 'alarm').total === {count}")
+        other.close()
+
+
+def test_it_connects_again(page: Any) -> None:
+    session = watched("output alarm. alarm(L) <- smoke(L).", ["smoke('l1') @ 1"])
+    server = ConsoleServer(session)
+    with server.running() as address:
+        opened(page, address)
+    page.get_by_text("no connection").wait_for()
+    session.push([Event("smoke", ("l2",), 5, 5)])
+    again = ConsoleServer(session, server.port, server.token)
+    with again.running():
+        wait(page, "window.auguryTimeline.model.lanes.find((lane) => lane.name === 'alarm').total === 2")
+        page.goto("about:blank")
+    page.wrong[:] = [
+        text for text in page.wrong if "ERR_CONNECTION_REFUSED" not in text and "ERR_INCOMPLETE" not in text
+    ]
+
+
+def test_figures_and_the_plan(page: Any, fires: str) -> None:
+    page.goto(fires + "#metrics")
+    page.get_by_role("figure", name="State").or_(page.locator("figure").first).locator("canvas").first.wait_for()
+    page.get_by_role("link", name="Rules").click()
+    operators = page.get_by_role("group", name="Operators")
+    operators.get_by_role("button").filter(has_text="join SEQ").first.click()
+    page.get_by_text("rows touched", exact=True).last.wait_for()
 
 
 def test_hostile_contents_are_text(page: Any) -> None:

@@ -33,6 +33,10 @@ def tried(session: WatchedSession, *edits: InputEdit, **request: Any) -> dict[st
     return Hypothesis.of(recording, HypothesisRequest(edits, **request)).result()
 
 
+def words(failed: dict[str, Any]) -> str:
+    return "".join(part["text"] for part in failed["parts"])
+
+
 def texts(items: list[dict[str, Any]]) -> list[str]:
     return [item["text"] for item in items]
 
@@ -44,7 +48,7 @@ def test_why_not_names_the_condition_and_its_place() -> None:
     (miss,) = TrialViews(watched(ALARM, SMOKE)).why_not(AtomRequest("alarm('l2')"))["misses"]
     assert [part["id"] for part in miss["parts"]] == ["s2", "h2"]
     (failed,) = miss["failed"]
-    assert "hot" in failed["text"]
+    assert "hot" in words(failed)
     assert ALARM[failed["place"]["from"] : failed["place"]["to"]] == "hot(L)"
 
 
@@ -104,7 +108,7 @@ def test_a_revocation_loses_what_rests_on_it() -> None:
     result = tried(watched(ALARM, SMOKE), InputEdit("revoke", id="h1"))
     assert texts(result["lost"]) == ["alarm('l1') @ [1, 3]"] and result["gained"] == []
     (miss,) = result["lost"][0]["misses"]
-    assert any("heat" in failed["text"] for failed in miss["failed"])
+    assert any("heat" in words(failed) for failed in miss["failed"])
     assert {node["text"] for node in result["lost"][0]["graph"]["nodes"]} >= {"smoke('l1') @ 1", "heat('l1') @ 3"}
 
 
@@ -114,6 +118,12 @@ def test_an_event_is_added_and_moved() -> None:
     assert texts(added["gained"]) == ["alarm('l1') @ [1, 4]"]
     moved = tried(session, InputEdit("move", id="h1", start=2, end=2))
     assert texts(moved["gained"]) == ["alarm('l1') @ [1, 2]"]
+
+
+def test_an_event_is_added_before_a_promise() -> None:
+    session = watched(ALARM, ["s1: smoke('l1') @ 1"], until=60)
+    result = tried(session, InputEdit("add", event="heat('l1') @ 4"))
+    assert texts(result["gained"]) == ["alarm('l1') @ [1, 4]"] and result["refused"] == []
 
 
 def test_facts_change() -> None:

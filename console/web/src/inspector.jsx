@@ -40,7 +40,7 @@ export function Inspector({ item, moment, version, kind, onSelect, onGraph, onWh
       <div class="choices" role="tablist">
         {details.kind !== "event" && <button role="tab" aria-selected={direction === "why"} onClick={() => setDirection("why")}>Why</button>}
         <button role="tab" aria-selected={direction === "leads-to"} onClick={() => setDirection("leads-to")}>Leads to</button>
-        {onWhatIf && details.kind === "event" && <button class="act" onClick={() => onWhatIf(details)}>What if…</button>}
+        {onWhatIf && details.kind === "event" && <span class="act">What if: <button onClick={() => onWhatIf(details, "revoke")}>revoke</button> <button onClick={() => onWhatIf(details, "move")}>move</button></span>}
       </div>
       {direction === "why" && answer.direction === "why" && (
         <>

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from augury.algebra.nodes import Clause
 from augury.algebra.terms import Const
 from augury.compiled import Compiled
-from augury.console.input_log import Input, Setup
+from augury.console.input_log import ClockAdvance, Input, Setup
 from augury.console.program_text import ProgramText
 from augury.console.recording import Recording
 from augury.core.clock import Clock
@@ -106,8 +106,17 @@ class EditedSession:
         self.insert(event)
 
     def insert(self, event: Event) -> None:
-        """An event comes in time: before the first input that ends later."""
-        later = (n for n, item in enumerate(self.inputs) if isinstance(item, Event) and item.end > event.end)
+        """An event comes in time: before the first input that ends later, or that promises its time."""
+
+        def is_later(item: Input) -> bool:
+            match item:
+                case Event():
+                    return item.end > event.end
+                case ClockAdvance():
+                    return item.time >= event.end
+            return False
+
+        later = (number for number, item in enumerate(self.inputs) if is_later(item))
         self.inputs.insert(next(later, len(self.inputs)), event)
 
     def move(self, edit: InputEdit) -> None:

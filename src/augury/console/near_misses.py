@@ -27,7 +27,8 @@ def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
     def failed(text: str) -> dict[str, Any]:
         span = text.span if isinstance(text, FailedCondition) else None
         blockers = text.events if isinstance(text, FailedCondition) else ()
-        return {"text": str(text), "place": place_of(span), "events": [event(item) for item in blockers]}
+        parts = [{"text": part, "code": number % 2 == 1} for number, part in enumerate(text.split("`")) if part]
+        return {"parts": parts, "place": place_of(span), "events": [event(item) for item in blockers]}
 
     ordered = sorted(misses, key=lambda miss: (len(miss.failed), -len(miss.parts) / max(1, miss.total)))
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import threading
 from collections.abc import Iterator
@@ -34,13 +35,21 @@ def watched_recording(recording: Recording) -> WatchedSession:
     return watched
 
 
+def _is_no_end(record: logging.LogRecord) -> bool:
+    """Whether a record is of more than of questions that the end of the server has cut off."""
+    cut_off = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut_off and "graceful shutdown" not in record.getMessage()
+
+
 class ConsoleServer:
     """The console on a free port, or on one that is asked for."""
 
-    def __init__(self, watched: WatchedSession, port: int = 0) -> None:
+    def __init__(self, watched: WatchedSession, port: int = 0, token: str = "") -> None:
         import uvicorn
 
-        self.token = secrets.token_urlsafe(24)
+        logging.getLogger("uvicorn.error").addFilter(_is_no_end)
+
+        self.token = token or secrets.token_urlsafe(24)
         self.trials = TrialViews(watched)
         self._socket = listening(port)
         self.port = self._socket.getsockname()[1]

@@ -106,7 +106,7 @@ class StateViews:
         with watched.lock:
             samples = list(watched.samples)
         labels = list(dict.fromkeys(label for sample in samples for label in sample["rules"]))
-        names = ("wall", "clock", "frontier", "events", "matches", "late", "rows", "bytes", "seconds", "steps")
+        names = ("wall", "clock", "frontier", "events", "detections", "late", "rows", "bytes", "seconds", "steps")
         return {
             **{name: [sample[name] for sample in samples] for name in names},
             "rules": {

@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.console.derivation_graph import DerivationGraph
 from augury.console.lane_items import LATE, NEVER, REFUSED
+from augury.console.rule_words import rule_words
 from augury.console.watched import WatchedSession
 from augury.core.arrays import Array
 from augury.core.errors import RunError
@@ -61,6 +62,7 @@ class Views:
 
     def __init__(self, watched: WatchedSession) -> None:
         self.watched = watched
+        self._range_after = (-1, 0, 1)  # after which step, the range of all times
 
     def about(self, request: Nothing) -> dict[str, Any]:
         """The program and what it is about."""
@@ -77,7 +79,7 @@ class Views:
         return {
             "types": types, "clockKind": clock.kind, "live": watched.live,
             "sources": [{"name": x.name, "text": x.text, "language": x.language} for x in watched.text.sources],
-            "rules": [rule.label for rule in plan.rules],
+            "rules": [rule.label for rule in plan.rules], "words": rule_words(),
             **self.state(),
         }  # fmt: skip
 
@@ -86,12 +88,14 @@ class Views:
         watched = self.watched
         with watched.lock:
             step = len(watched.steps)
-            low, high = self._range()
+            if self._range_after[0] != step:
+                self._range_after = (step, *self._range())
+            _, low, high = self._range_after
             session = watched.session
             return {
                 "version": watched.version, "step": step, **watched.steps.times(step), "low": low, "high": high,
                 "events": session.counted, "late": session.late_count,
-                "detections": sum(len(lane) for lane in watched.lanes.values() if lane.kind == "detected"),
+                "detections": watched.detections,
                 "problem": watched.problem, "live": watched.live, "revision": watched.revision,
             }  # fmt: skip
 

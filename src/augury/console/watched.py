@@ -227,6 +227,11 @@ class WatchedSession:
         """Grows with each step."""
         return len(self.steps)
 
+    @property
+    def detections(self) -> int:
+        """How many there were; those that were retracted are among them."""
+        return sum(len(lane) for lane in self.lanes.values() if lane.kind == "detected")
+
     def ordered_lanes(self) -> list[LaneItems]:
         """The lanes from top to bottom: events, what is derived on the way, detections."""
         order = ("event", "derived", "detected")
@@ -275,7 +280,7 @@ class WatchedSession:
         self.samples.append(
             {
                 **times, "wall": self.steps.wall[-1] if self.steps else self._sampled, "step": len(self.steps), "seconds": self.busy,
-                **{name: stats[name] for name in ("events", "matches", "late", "rows", "bytes", "steps")},
+                **{name: stats[name] for name in ("events", "late", "rows", "bytes", "steps")}, "detections": self.detections,
                 "rules": stats["rules"],
             }
         )  # fmt: skip
