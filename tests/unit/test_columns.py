@@ -39,7 +39,8 @@ from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.trace import StepCache, trace_of, traces_of
 from augury.storage.column import Coded
-from augury.storage.dictionary import Dictionary, content_hashes, numbers_hashed, spellings_of
+from augury.storage.dictionary import Dictionary
+from augury.storage.value_hashes import content_hashes, numbers_hashed, spellings_of
 from tests.differential.test_differential import asked, compiled
 from tests.generators.programs import STRATEGIES, Step, facts, tellings
 
@@ -305,27 +306,11 @@ def test_what_nobody_tagged_is_refused() -> None:
         from_tagged('{"@what": 1}')
 
 
-def test_many_texts_are_encoded_as_one_by_one() -> None:
-    texts = ["a", "b", "ü", *(f"x{i}" for i in range(100))]
-    many, single = Dictionary(), Dictionary()
-    for known in ("b", "x7"):
-        many.encode(known)
-        single.encode(known)
-    mark = many.mark()
-    for some in (texts, ["c", "a", "c"], ["d", "\ud800"], []):
-        assert many.encode_all(some).tolist() == [single.encode(text) for text in some]
-    assert (many.n, many.held, many.values) == (single.n, single.held, single.values)
-    for array in ("canon", "kind", "nullish"):
-        assert (getattr(many, array)[: many.n] == getattr(single, array)[: many.n]).all()
-    many.cut(mark)
-    assert list(many.values.values())[2:] == ["b", "x7"] and many.encode("a") == 2 * mark[0] + 1
-
-
 COMPILED_HASHES = r"""
 from augury.core import jit
 from augury.core.clock import Duration, Timestamp
 from augury.core.model import spelling, value_hash
-from augury.storage.value_hashes import hashes_of
+from augury.storage.value_hashes import content_hashes, hashes_of, numbers_hashed, spellings_of
 
 jit.Kernel.all = [k for k in jit.Kernel.all if k.__name__ == "hash_texts"]
 jit._HELPERS[:] = [h for h in jit._HELPERS if h.__module__.endswith("blake2b")]

@@ -15,7 +15,7 @@ from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, show_value
 from augury.engine.trace import Traces
 from augury.sinks import ValueColumn, coded_column
 from augury.storage.column import distinct
-from augury.storage.dictionary import NULL, Dictionary
+from augury.storage.dictionary import NULL, TEXT, Dictionary
 from augury.storage.unique import unique_inverse
 
 Kind: TypeAlias = Literal["long", "double", "string", "json"]
@@ -67,9 +67,9 @@ def values_of(dictionary: Dictionary, codes: Codes) -> ValueColumn:
         few = few * 2 + 1
     else:
         few, number = unique_inverse(codes)
-    if (few & 1).all() and not dictionary.is_float(few >> 1).any():
-        return coded_column(list(map(dictionary.values.__getitem__, (few >> 1).tolist())), number)
-    return coded_column([dictionary.decode(code) for code in few.tolist()], number)
+    if (dictionary.kinds(few) == TEXT).all():
+        return ValueColumn(dictionary.texts(few), number)
+    return coded_column(dictionary.decode_all(few), number)
 
 
 _UNITS: dict[str, type[Timestamp | Duration]] = {"t": Timestamp, "d": Duration}

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury.core.arrays import Array, RowIds, Times
+from augury.core.clock import Timestamp
 from augury.core.model import Event, Value, content_id, spelling_of
 from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
 from augury.planner.specs import InputSpec
-from augury.storage.column import Coded, some
-from augury.storage.dictionary import content_hashes, mix_hashes, numbers_hashed, spellings_of
+from augury.storage.column import Coded, TextColumn, TimeColumn, some
+from augury.storage.dictionary import NULL
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
 from augury.storage.unique import unique
-from augury.storage.value_hashes import hashes_of
+from augury.storage.value_hashes import content_hashes, hashes_of, mix_hashes, numbers_hashed, spellings_of
 
 if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
@@ -201,6 +202,11 @@ class Events(Operator):
         context = self.runtime.context
         if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
             return context.dictionary.encode_column(column)
+        if isinstance(column, TextColumn):
+            return context.dictionary.encode_texts(column.array)
+        if isinstance(column, TimeColumn):
+            codes = context.encode_times(column.us, "t" if column.kind is Timestamp else "d")
+            return codes if column.null is None else np.where(column.null, NULL, codes)
         if isinstance(column, Coded):
             values, number = column.distinct()
             return context.encode_all(values)[number]
@@ -469,6 +475,10 @@ def column_bytes(column: object, lo: int, hi: int) -> int:
     """Bytes of the values of a column from one row up to another."""
     if isinstance(column, np.ndarray):
         return int(column.itemsize) * (hi - lo)
+    if isinstance(column, TextColumn):
+        return int(column.array.slice(lo, hi - lo).nbytes)
+    if isinstance(column, TimeColumn):
+        return 8 * (hi - lo)
     if isinstance(column, Coded):
         texts = column_bytes(column.values, 0, len(column.values)) if lo == 0 else 0
         return int(column.index.itemsize) * (hi - lo) + texts

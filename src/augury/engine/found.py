@@ -16,8 +16,9 @@ from augury.core.model import Event, content_id, event_of
 from augury.engine.decoding import as_lists, hex_ids, values_of
 from augury.engine.trace import StepCache, Traces, trace_of, traces_of
 from augury.sinks import AnswerPart, Op, ValueColumn
-from augury.storage.dictionary import Dictionary, content_hashes
+from augury.storage.dictionary import Dictionary
 from augury.storage.table import END, START
+from augury.storage.value_hashes import content_hashes
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit

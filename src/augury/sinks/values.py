@@ -64,7 +64,8 @@ class ValueColumn:
 
     def taken(self, array: Any) -> Any:
         """An Arrow array that has an element for each of the values, row by row."""
-        return array.take(pa.array(self.index))
+        taken = array.take(pa.array(self.index))
+        return taken.cast(pa.string()) if taken.type == pa.large_string() else taken
 
     def list(self) -> list[Value]:
         if self.textual:

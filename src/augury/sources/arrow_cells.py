@@ -16,7 +16,7 @@ from augury.core.errors import DataError
 from augury.core.model import Value
 from augury.sources.cells import MISSING, Cells, check_times, times_of_numbers
 from augury.sources.types import Prefixes, value_of
-from augury.storage.column import Coded, Column, column_by_index, column_of, values_of
+from augury.storage.column import Coded, Column, TextColumn, TimeColumn, column_by_index, column_of, values_of
 
 
 def is_text(kind: object) -> bool:
@@ -164,7 +164,7 @@ def arrow_column(array: Any) -> Column:
     if t.is_dictionary(kind):
         return _dictionary(array)
     if is_text(kind):
-        return Coded(*encoded(_without_views(array)))
+        return text_column_of(_without_views(array))
     if t.is_integer(kind):
         try:
             whole = array.cast(pa.int64())
@@ -277,6 +277,18 @@ def encoded(array: Any) -> tuple[list[Any], Array]:
     return _listed(result.dictionary), _numbers_of(result.indices.cast(pa.int64()), -1)
 
 
+def text_column_of(array: Any) -> TextColumn:
+    """A column of texts, which are checked to be some."""
+    texts = array.cast(pa.large_string())
+    if isinstance(texts, pa.ChunkedArray):
+        texts = pa.concat_arrays(texts.chunks) if texts.num_chunks else pa.array([], pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise DataError("is not UTF-8 text") from None
+    return TextColumn(texts)
+
+
 def _spread(array: object) -> Column:
     values, index = encoded(array)
     return column_by_index(index, values)
@@ -300,8 +312,8 @@ def _floats(array: Any) -> Column:
 
 
 def _moments(array: Any, make: type[Timestamp] | type[Duration]) -> Column:
-    values, index = encoded(array.cast(pa.int64()))
-    return Coded([make(v) for v in values], index)
+    null = as_array(array.is_null(), bool) if array.null_count else None
+    return TimeColumn(_numbers_of(array.cast(pa.int64()), 0), make, null)
 
 
 def text_times(texts: Any, clock: Clock) -> Array | None:

@@ -30,7 +30,7 @@ from augury.sources.types import (
     text_of,
     value_of,
 )
-from augury.storage.column import Column, coded, column_by_index, values_of
+from augury.storage.column import Column, TextColumn, TimeColumn, coded, column_by_index, values_of
 
 MISSING = MIN_INT  # the time of a row that says none
 
@@ -130,6 +130,9 @@ def time_points(column: Column, clock: Clock) -> Times:
         return times_of_numbers(column, clock)
     if len(column) == 0:
         return np.empty(0, np.int64)
+    if isinstance(column, TimeColumn) and column.kind is Timestamp and clock.kind == "timestamp":
+        check_times(column.us if column.null is None else column.us[~column.null])
+        return column.us if column.null is None else np.where(column.null, MISSING, column.us)
     result = coded(column)
     read = [read_time(v, clock) for v in result.values]
     return np.array([*(MISSING if t is None else t for t in read), MISSING], np.int64)[result.index]
@@ -168,7 +171,11 @@ def declared(column: Column, attribute: Attribute, prefixes: Prefixes) -> Column
             return column
         if (attribute.type, column.dtype.kind) == ("float", "i"):
             return column.astype(np.float64)
-    elif attribute.type == "any":
+    elif (
+        attribute.type == "any"
+        or (isinstance(column, TextColumn) and attribute.type == "string")
+        or (isinstance(column, TimeColumn) and attribute.type == column.kind.__name__.lower())
+    ):
         return column
     result = coded(column)
     if attribute.type == "string" and set(map(type, result.values)) <= {str, type(None)}:

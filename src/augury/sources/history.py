@@ -14,7 +14,7 @@ from augury.core.arrays import RowIds, Times
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING
 from augury.sources.python_cells import python_column
-from augury.storage.column import Column, joined, some, values_of
+from augury.storage.column import Column, TextColumn, joined, some, values_of
 
 
 @dataclass
@@ -39,11 +39,12 @@ class Batch:
         size = 8 * len(self) * (2 + (self.known is not None) + (self.rows is not None))
         size += sum(getsizeof(id) for id in self.ids if id is not None) if self.ids is not None else 0
         for column in self.columns:
-            size += (
-                column.nbytes
-                if isinstance(column, np.ndarray)
-                else column.index.nbytes + sum(map(getsizeof, column.values))
-            )
+            if isinstance(column, np.ndarray):
+                size += column.nbytes
+            elif isinstance(column, TextColumn):
+                size += column.array.nbytes
+            else:
+                size += column.index.nbytes + sum(map(getsizeof, column.values))
         return size
 
     def some(self, rows: RowIds) -> Batch:

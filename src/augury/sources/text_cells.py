@@ -13,7 +13,16 @@ from augury.algebra.plan import Attribute
 from augury.core.arrays import RowIds, Times
 from augury.core.clock import Clock
 from augury.core.model import Value
-from augury.sources.arrow_cells import ArrayCells, all_match, arrow_column, as_array, encoded, text_times, whole_numbers
+from augury.sources.arrow_cells import (
+    ArrayCells,
+    all_match,
+    arrow_column,
+    as_array,
+    encoded,
+    text_column_of,
+    text_times,
+    whole_numbers,
+)
 from augury.sources.cells import time_points
 from augury.sources.types import (
     KINDS,
@@ -23,7 +32,7 @@ from augury.sources.types import (
     from_text,
     read_as,
 )
-from augury.storage.column import Coded, Column, column_by_index, values_of
+from augury.storage.column import Column, column_by_index, values_of
 
 
 class TextCells(ArrayCells):
@@ -65,7 +74,7 @@ class TextCells(ArrayCells):
         return self.array.to_pylist()  # type: ignore[no-any-return]
 
     def written(self) -> Column:
-        return Coded(*encoded(self.array))
+        return text_column_of(self.array)
 
     def arrow(self) -> Any:
         types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
@@ -78,8 +87,10 @@ def text_column(cells: object, kind: str) -> Column:
         result = _as_numbers(cells, kind)
         if result is not None:
             return result
+    if kind == "string":
+        return text_column_of(cells)
     texts, index = encoded(cells)
-    return Coded(texts, index) if kind == "string" else column_by_index(index, list(map(read_as(kind), texts)))
+    return column_by_index(index, list(map(read_as(kind), texts)))
 
 
 def kind_of_text(arrays: Sequence[object]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.core.arrays import Array, RowIds
+from augury.core.clock import Duration, Timestamp
 from augury.core.model import MAX_INT, MIN_INT, Value
 from augury.storage.unique import unique_inverse
 
@@ -70,6 +71,91 @@ class Coded:
 
     def __reduce__(self) -> Any:
         return Coded, (self.values, self.index)
+
+
+class TextColumn(Coded):
+    """A column that is an Arrow array of texts; it has each text once when somebody asks for that."""
+
+    __slots__ = ("_coded", "array")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._coded: tuple[list[Value], Array] | None = None
+
+    def _encoded(self) -> tuple[list[Value], Array]:
+        if self._coded is None:
+            coded = self.array.dictionary_encode()
+            index = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
+            self._coded = (coded.dictionary.to_pylist(), index)
+        return self._coded
+
+    @property
+    def values(self) -> list[Value]:  # type: ignore[override]
+        return self._encoded()[0]
+
+    @property
+    def index(self) -> Array:  # type: ignore[override]
+        return self._encoded()[1]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            first, beyond, _ = rows.indices(len(self.array))
+            return TextColumn(self.array.slice(first, max(0, beyond - first)))
+        return TextColumn(self.array.take(rows)) if isinstance(rows, np.ndarray) else self.array[rows].as_py()
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.array.to_pylist())
+
+    def __reduce__(self) -> Any:
+        return TextColumn, (self.array,)
+
+
+class TimeColumn(Coded):
+    """A column of points or lengths of time in microseconds, some of which may be null."""
+
+    __slots__ = ("_coded", "kind", "null", "us")
+
+    def __init__(self, us: Array, kind: type[Timestamp] | type[Duration], null: Array | None = None) -> None:
+        self.us, self.kind, self.null = us, kind, null
+        self._coded: tuple[list[Value], Array] | None = None
+
+    def _encoded(self) -> tuple[list[Value], Array]:
+        if self._coded is None:
+            us, index = unique_inverse(self.us)
+            self._coded = (
+                list(map(self.kind, us.tolist())),
+                index if self.null is None else np.where(self.null, -1, index),
+            )
+        return self._coded
+
+    @property
+    def values(self) -> list[Value]:  # type: ignore[override]
+        return self._encoded()[0]
+
+    @property
+    def index(self) -> Array:  # type: ignore[override]
+        return self._encoded()[1]
+
+    def __len__(self) -> int:
+        return len(self.us)
+
+    def __getitem__(self, rows: Any) -> Any:
+        us, null = self.us[rows], None if self.null is None else self.null[rows]
+        if isinstance(us, np.ndarray):
+            return TimeColumn(us, self.kind, null)
+        return None if null else self.kind(int(us))
+
+    def __iter__(self) -> Iterator[Value]:
+        times: Iterator[Value] = map(self.kind, self.us.tolist())
+        if self.null is None:
+            return times
+        return (None if null else time for time, null in zip(times, self.null.tolist(), strict=True))
+
+    def __reduce__(self) -> Any:
+        return TimeColumn, (self.us, self.kind, self.null)
 
 
 def distinct(rows: RowIds, n: int) -> tuple[Array, Array]:
@@ -139,7 +225,15 @@ def joined(columns: Sequence[Column]) -> Column:
     kinds = {c.dtype.kind if isinstance(c, np.ndarray) else "coded" for c in columns}
     if len(kinds) == 1 and kinds != {"coded"}:
         return np.concatenate(columns)
-    arrays = [c.values for c in columns if isinstance(c, Coded) and isinstance(c.values, TextArray)]
+    if all(isinstance(c, TextColumn) for c in columns):
+        from pyarrow import concat_arrays
+
+        return TextColumn(concat_arrays([c.array for c in columns]))
+    if all(isinstance(c, TimeColumn) for c in columns) and len({c.kind for c in columns}) == 1:
+        nulls = [np.zeros(len(c), bool) if c.null is None else c.null for c in columns]
+        null = np.concatenate(nulls) if any(c.null is not None for c in columns) else None
+        return TimeColumn(np.concatenate([c.us for c in columns]), columns[0].kind, null)
+    arrays = [c.values for c in columns if type(c) is Coded and isinstance(c.values, TextArray)]
     if len(arrays) == len(columns):
         return _joined_texts(columns, arrays)
     values: list[Value] = []

@@ -10,34 +10,23 @@ stand for. Null is one of them (`NULL`), and so is what a row leaves open (`OPEN
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import repeat
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from augury.core.arrays import Array, Codes, Floats, Hashes, Integers, Mask, Times
 from augury.core.clock import Duration, Timestamp
 from augury.core.jit import Kernel
-from augury.core.model import (
-    FLOAT_SEED,
-    GOLDEN,
-    INT_SEED,
-    MIX_1,
-    MIX_2,
-    Iri,
-    Term,
-    Value,
-    content_seed,
-    has_null,
-    order_key,
-    value_hash,
-)
+from augury.core.model import FLOAT_SEED, INT_SEED, Iri, Term, Value, has_null, order_key
 from augury.storage.guard import too_many_bytes
-from augury.storage.kernels.floats import intern_floats, refill_floats
-from augury.storage.kernels.hashing import EMPTY, mix
+from augury.storage.number_table import NumberTable
+from augury.storage.text_pool import TextPool
 from augury.storage.unique import unique_inverse
-from augury.storage.value_hashes import hashes_of
+from augury.storage.value_hashes import hashes_of, mix_hashes, text_hashes, time_hashes
 
 NULL, OPEN = 1, 3
 _WHOLE = 2**61
@@ -45,7 +34,12 @@ _WHOLE = 2**61
 OTHER, FLOAT, TEXT, IRI, TIME, DURATION, NOTHING = range(7)
 INTEGER = 7  # of codes that are no number of the dictionary
 _PLAIN = {str: TEXT, Iri: IRI, Timestamp: TIME, Duration: DURATION}
+_FAMILY = {TEXT: 0, IRI: 1}  # in a pool of texts
+_MADE = (FLOAT, TEXT, IRI, TIME, DURATION)  # kinds of which many values are made at once
 _MANY = 16  # values that are worth encoding at once
+_FEW = 10_000  # numbers that are found by value, rather than by their bits
+_REMEMBERED = 1 << 16  # texts that were looked for one by one
+_POOLED = 40  # bytes of the entries of a text in a pool, beside its letters
 _VALUE = 170  # bytes of the entries that find a value, and that a value is found by
 
 
@@ -57,21 +51,20 @@ class Dictionary:
         self.canon = np.zeros(64, np.int64)  # the code that all equal values share
         self.nullish = np.zeros(64, np.uint8)  # null, or has null inside: equals nothing
         self.kind = np.zeros(64, np.uint8)
-        self.payload = np.zeros(64, np.int64)  # of floats their bits, of times and durations microseconds
+        self.payload = np.zeros(
+            64, np.int64
+        )  # of floats their bits, of times microseconds, of pooled texts their place
         self.numbers = self.payload.view(np.float64)
+        self._tables = {kind: NumberTable(kind) for kind in (FLOAT, TIME, DURATION)}
+        self._pool: TextPool | None = None  # all texts and IRIs, once they have come in bulk
         self.values: dict[int, Value] = {}  # the others
-        self._texts: dict[str, int] = {}
+        self._texts: dict[str, int] = {}  # with a pool, some of those that were looked for
         self._iris: dict[str, int] = {}
-        self._timestamps: dict[int, int] = {}
-        self._durations: dict[int, int] = {}
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
-        self._floats: dict[float, int] = {}
-        self._in_bulk = False  # whether floats have come in bulk
-        self._buckets: Array | None = None  # then, floats by their bits
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
         self._hashed = 0
-        self.held = 0  # bytes of the values that are not floats, about
+        self.held = 0  # bytes of the values that are no numbers, about
         self.most = sys.maxsize  # of these bytes; a step that would go beyond is refused
         self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
         for value in (None, None):
@@ -89,30 +82,44 @@ class Dictionary:
             self.nullish, self.kind, self.payload, self.canon = larger
             self.numbers = self.payload.view(np.float64)
 
-    def _plain(self, value: Value, places: dict[Any, int], key: Any) -> int:
-        """A new string, IRI or time: it equals nothing that is written differently."""
-        if self.n == len(self.canon):
-            self._room(1)
-        n = self.n
-        self.held += _VALUE + key.__sizeof__()
+    def _number(self, lo: int, hi: int, kind: int) -> None:
+        """The numbers from one up to another are of values of a kind, none of which equals one of another kind."""
+        self.kind[lo:hi] = kind
+        self.canon[lo:hi] = np.arange(lo, hi, dtype=np.int64) * 2 + 1
+        self.n = hi
+
+    def _hold(self, size: int) -> None:
+        self.held += size
         if self.held > self.most:
             raise too_many_bytes(self.most)
+
+    def _text(self, value: str | Iri, text: str, places: dict[str, int]) -> int:
+        """The number of a text or an IRI that `places` does not have."""
+        if not (text.isascii() or _is_unicode(text)):
+            return self._other(value)
         kind = _PLAIN[type(value)]
-        if kind in (TIME, DURATION):
-            self.payload[n] = key
-        elif not (key.isascii() or _is_unicode(key)):
-            kind = OTHER
-        self.values[n], self.canon[n], self.kind[n] = value, 2 * n + 1, kind
-        self.n += 1
-        places[key] = n  # last: a value that is found has a number of its own
-        return n
+        if self._pool is None:
+            self._hold(_VALUE + text.__sizeof__())
+            number = self.n
+            self._room(1)
+            self.values[number] = value
+            self._number(number, number + 1, kind)
+        else:
+            number = int(self._pooled(pa.array([text], pa.large_string()), kind)[0]) >> 1
+            if len(places) >= _REMEMBERED:
+                places.clear()
+        places[text] = number  # last: a value that is found has a number of its own
+        return number
+
+    def _other(self, value: Value) -> int:
+        key = (type(value), value, repr(value))
+        number = self._ids.get(key)
+        return self._new(value, key) if number is None else number
 
     def _new(self, value: Value, key: object) -> int:
         self._room(1)
         n = self.n
-        self.held += _VALUE + 2 * size_of(value)  # its key has how it is written
-        if self.held > self.most:
-            raise too_many_bytes(self.most)
+        self._hold(_VALUE + 2 * size_of(value))  # its key has how it is written
         self.values[n] = value
         self.nullish[n] = (value is None and n == 0) or (value is not None and has_null(value))
         code = 2 * n + 1
@@ -121,22 +128,26 @@ class Dictionary:
         self._ids[key] = n
         return n
 
-    def _float(self, value: float) -> int:
-        result = self._floats.get(value)
+    def _of_number(self, value: float, kind: int) -> int:
+        """The number of a float that is not whole, or of microseconds."""
+        table = self._tables[kind]
+        result = table.by_value.get(value)
         if result is None:
-            if self._in_bulk:
-                return int(self._bulk(np.array([value]))[0]) >> 1
+            if table.in_bulk:
+                return int(self._bulk(np.array([value]), kind)[0]) >> 1
             result = self.n
-            if result == len(self.canon):
-                self._room(1)
-            self.kind[result], self.canon[result], self.numbers[result] = FLOAT, 2 * result + 1, value
-            self.n += 1
-            self._floats[value] = result
+            self._room(1)
+            (self.numbers if kind == FLOAT else self.payload)[result] = value
+            self._number(result, result + 1, kind)
+            table.by_value[value] = result
         return result
 
-    def _as_float(self, lo: int, hi: int) -> None:
-        self.kind[lo:hi] = FLOAT
-        self.canon[lo:hi] = np.arange(lo, hi, dtype=np.int64) * 2 + 1
+    def _bulk(self, column: Array, kind: int) -> Codes:
+        """The codes of many floats that are not whole, or of microseconds; from then on they are found by their bits."""
+        self._room(len(column))
+        numbers, n = self._tables[kind].places(column, self.n, self.kind, self.payload)
+        self._number(self.n, n, kind)
+        return numbers * 2 + 1
 
     def encode(self, value: Value) -> int:
         """The code of a value."""
@@ -148,29 +159,46 @@ class Dictionary:
             if value == value // 1 and -_WHOLE < value < _WHOLE:  # type: ignore[operator]
                 return int(value) << 2 | 2
             if abs(value) < _WHOLE:  # type: ignore[arg-type]
-                return 2 * self._float(value) + 1  # type: ignore[arg-type]
+                return 2 * self._of_number(value, FLOAT) + 1  # type: ignore[arg-type]
         elif kind is str:
             result = self._texts.get(value)  # type: ignore[arg-type]
-            return 2 * (result if result is not None else self._plain(value, self._texts, value)) + 1
+            return 2 * (result if result is not None else self._text(value, value, self._texts)) + 1  # type: ignore[arg-type]
         elif kind is Iri:
             text: str = value.text  # type: ignore[union-attr]
             result = self._iris.get(text)
-            return 2 * (result if result is not None else self._plain(value, self._iris, text)) + 1
+            return 2 * (result if result is not None else self._text(value, text, self._iris)) + 1  # type: ignore[arg-type]
         elif kind is Timestamp or kind is Duration:
-            places, us = (self._timestamps if kind is Timestamp else self._durations), value.us  # type: ignore[union-attr]
-            result = places.get(us)
-            return 2 * (result if result is not None else self._plain(value, places, us)) + 1
+            return 2 * self._of_number(value.us, _PLAIN[kind]) + 1  # type: ignore[union-attr]
         elif value is None:
             return NULL
-        key = (kind, value, repr(value))
-        result = self._ids.get(key)
-        return 2 * (result if result is not None else self._new(value, key)) + 1
+        return 2 * self._other(value) + 1
 
     def decode(self, code: int) -> Value:
         if code & 1:
             n = code >> 1
-            return float(self.numbers[n]) if self.kind[n] == FLOAT else self.values[n]
+            kind = self.kind.item(n)
+            if kind == FLOAT:
+                return float(self.numbers[n])
+            if kind in (TIME, DURATION):
+                return (Timestamp if kind == TIME else Duration)(int(self.payload[n]))
+            if self._pool is not None and (kind in (TEXT, IRI)):
+                text = self._pool.text(self.payload[n])
+                return text if kind == TEXT else Iri(text)
+            return self.values[n]
         return float(code >> 2) if code & 2 else int(code >> 2)
+
+    def decode_all(self, codes: Codes) -> list[Value]:
+        """The values of codes; many texts, or many times, are made at once."""
+        if len(codes) > _MANY and (codes & 1).all():
+            numbers = codes >> 1
+            kind = self.kind[numbers[0]]
+            if kind in _MADE and (self.kind[numbers] == kind).all():
+                if kind in (TEXT, IRI):
+                    texts: list[Value] = self.texts(codes).to_pylist()
+                    return texts if kind == TEXT else list(map(Iri, texts))  # type: ignore[arg-type]
+                column = (self.numbers if kind == FLOAT else self.payload)[numbers].tolist()
+                return column if kind == FLOAT else list(map(Timestamp if kind == TIME else Duration, column))
+        return list(map(self.decode, codes.tolist()))
 
     def encode_all(self, values: Iterable[Value]) -> Codes:
         """The codes of values; many texts, or many times, are encoded at once."""
@@ -178,44 +206,77 @@ class Dictionary:
         kinds = set(map(type, listed)) if len(listed) > _MANY else set()
         if len(kinds) == 1:
             kind = _PLAIN.get(kinds.pop())
-            if kind == TEXT:
-                return self._encode_texts(listed, self._texts, TEXT)
-            if kind == IRI:
-                return self._encode_texts([iri.text for iri in listed], self._iris, IRI)
+            if kind in (TEXT, IRI):
+                return self._encode_texts(listed if kind == TEXT else [iri.text for iri in listed], kind)
             if kind is not None:
                 times = np.fromiter((value.us for value in listed), np.int64, len(listed))
                 return self.encode_times(times, "t" if kind == TIME else "d")
         encode = self.encode
         return np.array([encode(v) for v in listed], np.int64)
 
-    def _encode_texts(self, texts: Sequence[str], places: dict[str, int], kind: int) -> Codes:
+    def _encode_texts(self, texts: Sequence[str], kind: int) -> Codes:
         """The codes of many strings or IRIs: those that are new get their numbers in one go."""
+        places = self._texts if kind == TEXT else self._iris
+        if self._pool is not None or Kernel.compiled:
+            with suppress(UnicodeEncodeError):
+                return self._pooled(pa.array(texts, pa.large_string()), kind)
+        make: Any = str if kind == TEXT else Iri
         new = [text for text in dict.fromkeys(texts) if text not in places]
+        if self._pool is not None or not all(text.isascii() or _is_unicode(text) for text in new):
+            return np.array([self.encode(make(text)) for text in texts], np.int64)
         if new:
             lo, hi = self.n, self.n + len(new)
             self._room(len(new))
-            self.held += _VALUE * len(new) + sum(map(str.__sizeof__, new))
-            if self.held > self.most:
-                raise too_many_bytes(self.most)
-            self.canon[lo:hi], self.kind[lo:hi] = np.arange(lo, hi) * 2 + 1, kind
-            for number, text in enumerate(new, lo):
-                if not (text.isascii() or _is_unicode(text)):
-                    self.kind[number] = OTHER
-            self.values.update(zip(range(lo, hi), new if kind == TEXT else map(Iri, new), strict=True))
-            self.n = hi
+            self._hold(_VALUE * len(new) + sum(map(str.__sizeof__, new)))
+            self.values.update(zip(range(lo, hi), map(make, new), strict=True))
+            self._number(lo, hi, kind)
             places.update(zip(new, range(lo, hi), strict=True))  # last: a text that is found has a number of its own
         return 2 * np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)) + 1
 
+    def _pooled(self, texts: Any, kind: int) -> Codes:
+        """The codes of an array of large strings without nulls; from then on texts are found by their bytes."""
+        pool = self._with_pool()
+        places = pool.places(texts, np.array([_FAMILY[kind]], np.uint8))
+        lo, first = self.n, pool.numbered
+        if pool.count > first:
+            hi = lo + pool.count - first
+            self._room(hi - lo)
+            self.payload[lo:hi] = np.arange(first, pool.count)
+            pool.number(lo)
+            self._number(lo, hi, kind)
+            self._hold(_POOLED * (hi - lo) + int(pool.ends[pool.count] - pool.ends[first]))
+        return 2 * pool.numbers[places] + 1
+
+    def _with_pool(self) -> TextPool:
+        if self._pool is None:
+            numbers = np.flatnonzero((self.kind[: self.n] == TEXT) | (self.kind[: self.n] == IRI))
+            self._fill_pool(numbers, pa.array(self._python_texts(numbers), pa.large_string()))
+            for number in numbers.tolist():
+                del self.values[number]
+            self._texts, self._iris = {}, {}
+        assert self._pool is not None
+        return self._pool
+
+    def _fill_pool(self, numbers: Integers, texts: Any) -> None:
+        """Makes a pool of texts with these numbers, which are ascending."""
+        pool = TextPool()
+        pool.places(texts, (self.kind[numbers] == IRI).astype(np.uint8) if len(numbers) else np.zeros(1, np.uint8))
+        pool.number_all(numbers)
+        self.payload[numbers] = np.arange(len(numbers))
+        self._pool = pool
+
+    def _python_texts(self, numbers: Integers) -> list[str]:
+        values: Iterable[Any] = map(self.values.__getitem__, numbers.tolist())
+        return [value if type(value) is str else value.text for value in values]
+
     def encode_times(self, times: Times, unit: str) -> Codes:
         """The codes of points ("t") or lengths ("d") of time in microseconds."""
-        make, places = (Timestamp, self._timestamps) if unit == "t" else (Duration, self._durations)
+        kind = TIME if unit == "t" else DURATION
+        if Kernel.compiled or self._tables[kind].in_bulk:
+            return self._bulk(np.ascontiguousarray(times, np.int64), kind)
         different, inverse = unique_inverse(times)
-        numbered = map(places.get, different.tolist())
-        numbers = [
-            n if n is not None else self._plain(make(us), places, us)
-            for us, n in zip(different.tolist(), numbered, strict=True)
-        ]
-        return (2 * np.array(numbers, np.int64) + 1)[inverse]
+        codes = [2 * self._of_number(us, kind) + 1 for us in different.tolist()]
+        return np.array(codes, np.int64)[inverse]
 
     def times(self, codes: Codes) -> tuple[str, Array] | None:
         """Codes as points ("t") or lengths ("d") of time in microseconds, where all are of one kind; else None."""
@@ -235,26 +296,35 @@ class Dictionary:
 
     def texts(self, codes: Codes) -> Any:
         """Codes of texts or IRIs as an array of Arrow."""
-        import pyarrow as pa
-
-        values = map(self.values.__getitem__, (codes >> 1).tolist())
-        return pa.array([value if type(value) is str else value.text for value in values], pa.large_string())  # type: ignore[union-attr]
+        numbers = codes >> 1
+        if self._pool is not None:
+            return self._pool.texts(self.payload[numbers])
+        return pa.array(self._python_texts(numbers), pa.large_string())
 
     def encode_texts(self, texts: Any) -> Codes:
         """The codes of an array of texts of Arrow, or of text and null."""
-        if not texts.null_count:
-            return self._encode_texts(texts.to_pylist(), self._texts, TEXT)
-        codes = np.full(len(texts), NULL)
-        valid = texts.is_valid().to_numpy(zero_copy_only=False)
-        codes[valid] = self._encode_texts(texts.drop_null().to_pylist(), self._texts, TEXT)
-        return codes
+        if texts.null_count:
+            codes = np.full(len(texts), NULL)
+            codes[texts.is_valid().to_numpy(zero_copy_only=False)] = self.encode_texts(texts.drop_null())
+            return codes
+        if len(texts) > _MANY and (self._pool is not None or Kernel.compiled):
+            return self._pooled(texts.cast(pa.large_string()), TEXT)
+        return self._encode_texts(texts.to_pylist(), TEXT)
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
         if set(map(type, values)) - {str}:
             return None
-        result = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
-        return np.where(result < 0, 0, 2 * result + 1)
+        if self._pool is not None:
+            try:
+                texts = pa.array(values, pa.large_string())
+            except UnicodeEncodeError:
+                return None
+            places = self._pool.places(texts, np.zeros(1, np.uint8), add=False)
+            numbers = np.where(places < 0, -1, self._pool.numbers[places])
+        else:
+            numbers = np.fromiter(map(self._texts.get, values, repeat(-1)), np.int64, len(values))  # type: ignore[arg-type]
+        return np.where(numbers < 0, 0, 2 * numbers + 1)
 
     def encode_column(self, column: Array) -> Codes:
         """The codes of a column: an array of integers, floats (NaN is null) or objects."""
@@ -278,25 +348,8 @@ class Dictionary:
             if big.any():
                 codes[big] = self.encode_all(column[big].tolist())
                 remaining &= ~big
-            codes[remaining] = self._bulk(column[remaining])
+            codes[remaining] = self._bulk(column[remaining], FLOAT)
         return codes
-
-    def _bulk(self, column: Array) -> Array:
-        """Many floats at once; from then on floats are found by their bits."""
-        self._room(len(column))
-        most = self.n + len(column)
-        ids = np.empty(len(column), np.int64)
-        buckets, self._buckets = self._buckets, None  # where this is broken off, they are made anew
-        if buckets is None or 3 * most > 2 * len(buckets):
-            buckets = np.full(1 << (2 * most + 1024).bit_length(), EMPTY, np.int64)
-            floats = np.flatnonzero(self.kind[: self.n] == FLOAT)
-            refill_floats(floats, self.numbers[floats].view(np.int64), buckets)
-            self._in_bulk = True
-            self._floats = {}
-        n = intern_floats(column, column.view(np.int64), self.numbers, self.n, buckets, ids)
-        self._as_float(self.n, n)
-        self.n, self._buckets = n, buckets
-        return ids * 2 + 1
 
     def agree(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Where values of a variable that two sides may bind agree, and what it is then: null agrees with nothing."""
@@ -382,18 +435,35 @@ class Dictionary:
                 larger = np.zeros((2, len(self.canon)), np.uint64)
                 larger[:, :lo] = self._hashes[:, :lo]
                 self._hashes = larger
-            new = np.flatnonzero(self.kind[lo:hi] != FLOAT) + lo
-            self._hashes[:, new] = hashes_of([self.values[n] for n in new.tolist()])
+            self._hash(lo, hi)
             self._hashed = hi
         hashes: Hashes = self._hashes[what, numbers]
         return hashes
+
+    def _hash(self, lo: int, hi: int) -> None:
+        """Hashes the values of the numbers from one up to another."""
+        kinds, hashes = self.kind[lo:hi], self._hashes
+        rest = kinds != FLOAT
+        if Kernel.compiled:
+            for kind, make in ((TIME, Timestamp), (DURATION, Duration)):
+                rows = np.flatnonzero(kinds == kind) + lo
+                if len(rows):
+                    hashes[0, rows] = time_hashes(pa.array(self.payload[rows]), make)
+                    rest &= kinds != kind
+            rows = np.flatnonzero(kinds == TEXT) + lo
+            if self._pool is not None and len(rows):
+                hashes[0, rows] = text_hashes(self._pool.texts(self.payload[rows]))
+                rest &= kinds != TEXT
+        others = np.flatnonzero(rest) + lo
+        hashes[:, others] = hashes_of(self.decode_all(others * 2 + 1))
 
     @property
     def bytes(self) -> int:
         """Bytes of its state: texts and other values, their index, and the floats."""
         arrays = (self.canon, self.nullish, self.kind, self.payload, self._hashes)
-        buckets = 0 if self._buckets is None else int(self._buckets.nbytes)
-        return self.held + sum(int(a.nbytes) for a in arrays) + buckets + 100 * len(self._floats)
+        pool = 0 if self._pool is None else self._pool.bytes
+        tables = sum(table.bytes for table in self._tables.values())
+        return self.held + sum(int(a.nbytes) for a in arrays) + pool + tables
 
     # State
 
@@ -409,19 +479,16 @@ class Dictionary:
         self._hashed = min(self._hashed, n)
         while (number := next(reversed(self.values))) >= n:
             value = self.values[number]
-            if type(value) is str:
-                self._remove(self._texts, value, number)
-            elif type(value) is Iri:
-                self._remove(self._iris, value.text, number)
-            elif type(value) is Timestamp or type(value) is Duration:
-                self._remove(self._timestamps if type(value) is Timestamp else self._durations, value.us, number)
-            else:
-                self._remove(self._ids, (type(value), value, repr(value)), number)
-                self._remove(self._equals, order_key(value), 2 * number + 1)
+            self._remove(self._ids, (type(value), value, repr(value)), number)
+            self._remove(self._equals, order_key(value), 2 * number + 1)
             del self.values[number]
-        for decimal in [decimal for decimal, number in self._floats.items() if number >= n]:
-            del self._floats[decimal]
-        self._buckets = None
+        for texts in (self._texts, self._iris):
+            for text in [text for text, number in texts.items() if number >= n]:
+                del texts[text]
+        for table in self._tables.values():
+            table.cut(n)
+        if self._pool is not None:
+            self._pool.cut(n)
         self.kind[n:] = 0
         self.nullish[n:] = 0
         self.n, self.held = n, held
@@ -434,7 +501,12 @@ class Dictionary:
     def saved(self) -> dict[str, Any]:
         """The state for a snapshot: where floats stand, these, and all other values in the order of their numbers."""
         kinds = (self.kind[: self.n] == FLOAT).astype(np.uint8)
-        others = [self.values[n] for n in np.flatnonzero(kinds != FLOAT).tolist()]
+        others: list[Any] = np.flatnonzero(kinds != FLOAT).tolist()
+        for group in (TEXT, IRI, TIME, DURATION, OTHER, NOTHING):
+            places = np.flatnonzero(self.kind[: self.n][kinds != FLOAT] == group)
+            codes = np.flatnonzero(self.kind[: self.n] == group) * 2 + 1
+            for position, value in zip(places.tolist(), self.decode_all(codes), strict=True):
+                others[position] = value
         return {"kind": kinds, "floats": self.numbers[: self.n][kinds == FLOAT], "values": others}
 
     @staticmethod
@@ -450,30 +522,40 @@ class Dictionary:
             return None
         if not (np.isfinite(floats) & (floats != np.floor(floats))).all():  # the others are not in the dictionary
             return None
-        numbers = np.zeros(len(kinds), np.float64)
-        numbers[kinds == FLOAT] = floats
-        values = dict(zip(places.tolist(), others, strict=True))
-        result = Dictionary.of(kinds, numbers, values)
-        return result if result.values.keys() == values.keys() else None  # each has a number of its own
+        payload = np.zeros(len(kinds), np.int64)
+        payload.view(np.float64)[kinds == FLOAT] = floats
+        return Dictionary.of(kinds, payload, dict(zip(places.tolist(), others, strict=True)))
 
     @staticmethod
-    def of(kinds: Array, numbers: Floats, values: dict[int, Value]) -> Dictionary:
-        """A dictionary whose values have these numbers: where floats stand, these, and all other values."""
+    def of(kinds: Array, payload: Integers, values: Mapping[int, Value], texts: Any = None) -> Dictionary | None:
+        """A dictionary whose values have these numbers: the texts of a pool, numbers, and all other values.
+
+        None where one of these values is there twice, or has no number.
+        """
         new = Dictionary()
         new._room(len(kinds))
-        floats = np.flatnonzero(kinds == FLOAT)
-        for n in sorted(values):
-            if n > 1:
-                new.n = n
-                new.encode(values[n])
+        apart = True
+        for number in sorted(values):
+            if number > 1:
+                new.n = number
+                apart = apart and new.encode(values[number]) == 2 * number + 1
         new.n = len(kinds)
-        new.numbers[floats] = numbers[floats]
-        new.kind[floats] = FLOAT
-        new.canon[floats] = floats * 2 + 1
-        new._floats = dict(zip(numbers[floats].tolist(), floats.tolist(), strict=True)) if len(floats) < 10_000 else {}
-        if len(floats) >= 10_000:
-            new._bulk(np.zeros(0))
-        return new
+        pooled = np.flatnonzero((kinds == TEXT) | (kinds == IRI)) if texts is not None else np.zeros(0, np.int64)
+        numeric = np.flatnonzero((kinds == FLOAT) | (kinds == TIME) | (kinds == DURATION))
+        for numbers in (pooled, numeric):
+            new.kind[numbers], new.canon[numbers] = kinds[numbers], numbers * 2 + 1
+        new.payload[numeric] = payload[numeric]
+        for kind, table in new._tables.items():
+            mine = numeric[kinds[numeric] == kind]
+            if len(mine) < _FEW:
+                column = new.numbers[mine] if kind == FLOAT else new.payload[mine]
+                table.by_value.update(zip(column.tolist(), mine.tolist(), strict=True))
+            else:
+                new._bulk(np.zeros(0, np.float64 if kind == FLOAT else np.int64), kind)
+        if texts is not None:
+            new._fill_pool(pooled, texts)
+            new.held += _POOLED * len(pooled) + texts.nbytes
+        return new if apart else None
 
     def without(self, used: Sequence[Array]) -> tuple[Dictionary, Array]:
         """A dictionary of just the values whose codes are used, and the new code of each old number."""
@@ -485,9 +567,13 @@ class Dictionary:
         numbers = np.flatnonzero(keep)
         moved = np.zeros(self.n, np.int64)
         moved[numbers] = np.arange(len(numbers)) * 2 + 1
-        position = {int(n): k for k, n in enumerate(numbers)}
-        values = {position[n]: v for n, v in self.values.items() if n in position}
-        return Dictionary.of(self.kind[numbers], self.numbers[numbers], values), moved
+        values = {int(moved[n]) >> 1: v for n, v in self.values.items() if keep[n]}
+        kinds, texts = self.kind[numbers], None
+        if self._pool is not None:
+            texts = self._pool.texts(self.payload[numbers[(kinds == TEXT) | (kinds == IRI)]])
+        new = Dictionary.of(kinds, self.payload[numbers], values, texts)
+        assert new is not None
+        return new, moved
 
 
 def _is_unicode(text: str) -> bool:
@@ -514,63 +600,3 @@ def size_of(value: Value) -> int:
 def exact(values: Array) -> bool:
     """Whether integers are floats without loss."""
     return len(values) == 0 or bool(np.abs(values).max() <= 2**53)
-
-
-# Hashes of columns, the same as those of single values in `model`
-
-
-_CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
-
-
-def mix_hashes(h: Array | np.uint64, more: Array) -> Array:
-    """`model.mix` of columns."""
-    if Kernel.compiled:
-        result: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
-        mix(result, more, _CONSTANTS)
-        return result
-    hashes: Hashes = (h ^ more) + np.uint64(GOLDEN)
-    hashes ^= hashes >> np.uint64(30)
-    hashes *= np.uint64(MIX_1)
-    hashes ^= hashes >> np.uint64(27)
-    hashes *= np.uint64(MIX_2)
-    hashes ^= hashes >> np.uint64(31)
-    return hashes
-
-
-def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -> Hashes:
-    """The ids of events as numbers: of contents whose arguments have these hashes."""
-    h = np.full(len(start), content_seed(type, len(args)), np.uint64)
-    for item in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
-        h = mix_hashes(h, item)
-    return h
-
-
-def spellings_of(masks: Sequence[Array], count: int) -> Array:
-    """`spelling_of` of rows whose arguments have these spellings."""
-    h, plain = np.zeros(count, np.uint64), np.ones(count, bool)
-    if not any(item.any() for item in masks):
-        return h
-    for item in masks:
-        h = mix_hashes(h, item)
-        plain &= item == 0
-    h[plain] = 0
-    return h
-
-
-def numbers_hashed(column: Array) -> tuple[Array, Array]:
-    """Hashes and spellings of an array of integers, floats (NaN is null) or booleans."""
-    spelt = np.zeros(len(column), np.uint64)
-    if column.dtype.kind in "iu":
-        return mix_hashes(np.uint64(INT_SEED), column.astype(np.int64).view(np.uint64)), spelt
-    if column.dtype.kind == "b":
-        return np.array([value_hash(False), value_hash(True)], np.uint64)[column.astype(np.int64)], spelt
-    column = column.astype(np.float64)
-    hashes = mix_hashes(np.uint64(FLOAT_SEED), column.view(np.uint64))
-    whole = (column == np.floor(column)) & np.isfinite(column)
-    spelt[whole] = 1
-    small = whole & (np.abs(column) < 2.0**63)
-    hashes[small] = mix_hashes(np.uint64(INT_SEED), column[small].astype(np.int64).view(np.uint64))
-    hashes[np.isnan(column)] = value_hash(None)
-    for i in np.flatnonzero(whole & ~small).tolist():
-        hashes[i] = value_hash(float(column[i]))
-    return hashes, spelt

@@ -1,4 +1,4 @@
-"""Hashes of columns of values: the same as `value_hash` and `spelling` give for each of them."""
+"""Hashes of columns of values, and of contents: the same as `model` gives for each of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from augury.core.arrays import Hashes, Mask
+from augury.core.arrays import Array, Hashes, Mask, Times
 from augury.core.clock import Duration, Timestamp
 from augury.core.jit import Kernel
-from augury.core.model import Value, spelling, value_hash
+from augury.core.model import (
+    FLOAT_SEED,
+    GOLDEN,
+    INT_SEED,
+    MIX_1,
+    MIX_2,
+    Value,
+    content_seed,
+    spelling,
+    value_hash,
+)
 from augury.storage.kernels.blake2b import INITIAL, ORDER, hash_texts
+from augury.storage.kernels.hashing import mix
 
 _MANY = 64  # values that are worth columns
 
@@ -77,3 +88,60 @@ def _hashed(texts: Any, quote: int) -> tuple[Hashes, Mask]:
         block.view(np.uint8), INITIAL, ORDER, hashes, plain,
     )  # fmt: skip
     return hashes.byteswap(), plain
+
+
+_CONSTANTS = np.array([GOLDEN, MIX_1, MIX_2, 30, 27, 31], np.uint64)
+
+
+def mix_hashes(h: Array | np.uint64, more: Array) -> Array:
+    """`model.mix` of columns."""
+    if Kernel.compiled:
+        result: Array = np.full(len(more), h) if h.ndim == 0 else np.copy(h)
+        mix(result, more, _CONSTANTS)
+        return result
+    hashes: Hashes = (h ^ more) + np.uint64(GOLDEN)
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(MIX_1)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(MIX_2)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+def content_hashes(type: str, args: Sequence[Array], start: Times, end: Times) -> Hashes:
+    """The ids of events as numbers: of contents whose arguments have these hashes."""
+    h = np.full(len(start), content_seed(type, len(args)), np.uint64)
+    for item in (*args, start.astype(np.int64).view(np.uint64), end.astype(np.int64).view(np.uint64)):
+        h = mix_hashes(h, item)
+    return h
+
+
+def spellings_of(masks: Sequence[Array], count: int) -> Array:
+    """`spelling_of` of rows whose arguments have these spellings."""
+    h, plain = np.zeros(count, np.uint64), np.ones(count, bool)
+    if not any(item.any() for item in masks):
+        return h
+    for item in masks:
+        h = mix_hashes(h, item)
+        plain &= item == 0
+    h[plain] = 0
+    return h
+
+
+def numbers_hashed(column: Array) -> tuple[Array, Array]:
+    """Hashes and spellings of an array of integers, floats (NaN is null) or booleans."""
+    spelt = np.zeros(len(column), np.uint64)
+    if column.dtype.kind in "iu":
+        return mix_hashes(np.uint64(INT_SEED), column.astype(np.int64).view(np.uint64)), spelt
+    if column.dtype.kind == "b":
+        return np.array([value_hash(False), value_hash(True)], np.uint64)[column.astype(np.int64)], spelt
+    column = column.astype(np.float64)
+    hashes = mix_hashes(np.uint64(FLOAT_SEED), column.view(np.uint64))
+    whole = (column == np.floor(column)) & np.isfinite(column)
+    spelt[whole] = 1
+    small = whole & (np.abs(column) < 2.0**63)
+    hashes[small] = mix_hashes(np.uint64(INT_SEED), column[small].astype(np.int64).view(np.uint64))
+    hashes[np.isnan(column)] = value_hash(None)
+    for i in np.flatnonzero(whole & ~small).tolist():
+        hashes[i] = value_hash(float(column[i]))
+    return hashes, spelt

@@ -66,7 +66,7 @@ class Writer:
             return ["d", self.many(list(value)), self.many(list(value.values()))]
         if isinstance(value, np.ndarray):
             return self.array(value)
-        if kind is Coded:
+        if isinstance(value, Coded):
             return ["c", self._values(value.values), self.array(value.index)]
         if kind is bytes:
             self.parts.append(np.frombuffer(value, np.uint8))

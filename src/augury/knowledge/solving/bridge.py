@@ -97,7 +97,7 @@ def _translated(
         floats = source.is_float(missing)
         places[missing[floats]] = target.encode_column(source.numbers[missing[floats]])
         others = missing[~floats]
-        values = list(map(source.values.__getitem__, others.tolist()))
+        values = source.decode_all(others * 2 + 1)
         text_numbers = target.find_texts(values) if unknown is not None else None
         if text_numbers is None:
             places[others] = target.encode_all(values)
