@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -29,8 +30,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    yield from _started(servers.postgres(_open_folder(tmp_path_factory) / "postgres"))
+def postgres() -> Iterator[Server]:
+    with TemporaryDirectory(prefix="augury-servers-") as folder:  # not pytest's own, which is for one user alone
+        Path(folder).chmod(0o755)
+        yield from _started(servers.postgres(Path(folder) / "postgres"))
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +49,3 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield from _started(servers.nats(tmp_path_factory.mktemp("servers") / "nats"))
-
-
-def _open_folder(factory: pytest.TempPathFactory) -> Path:
-    """A folder that another user may enter."""
-    folder = factory.mktemp("servers")
-    folder.chmod(0o755)
-    return folder

@@ -12,7 +12,7 @@ from augury.service.journal import Journal, RuleSwitch, Step
 
 STEPS = (
     Step(1, (("s", Delivery(b'{"a": 1}\n', {"n": 1}, "p", "csv", b"a\n", 7, "wind", "", (Poison("bad", b"\xff"),))),)),
-    Step(2, (), ("s\tp",), 5, RuleSwitch(("x",), "y <- z.")),
+    Step(2, (), ("s\tp",), ("s\tq",), 5, RuleSwitch(("x",), "y <- z.")),
     Step(3, (("s", Delivery(b"", {"n": 2})), ("t", Delivery(b"[]\n", {}, facts="near"))), over=True),
 )
 

@@ -124,7 +124,8 @@ class KafkaSource(EventSource):
         self._next: dict[tuple[str, int], int] = {}
         self._assigned: set[tuple[str, int]] = set()
         self._begins = False
-        self._looked = self._committed = 0.0
+        self._looked = self._committed = self._measured = 0.0
+        self._lag: int | None = None
 
     def open(self, position: Position | None) -> None:
         self.close()
@@ -199,7 +200,9 @@ class KafkaSource(EventSource):
                 )
             elif error.code() in _REFUSED or error.fatal():
                 raise self._problems.error(error)
-        return [self._delivery(part, group) for part, group in groups.items()]
+        deliveries = [self._delivery(part, group) for part, group in groups.items()]
+        self._measure_lag()
+        return deliveries
 
     def _delivery(self, part: tuple[str, int], messages: list[Any]) -> Delivery:
         lines: list[bytes] = []
@@ -257,6 +260,9 @@ class KafkaSource(EventSource):
             event["time"] += f".{stamp % 1000:03}Z"
         return orjson.dumps(event, default=str)
 
+    def parts(self) -> tuple[str, ...]:
+        return tuple(f"{topic}/{number}" for topic, number in sorted(self._assigned))
+
     def commit(self, position: Position) -> None:
         if not self.options.group or self._consumer is None or time.monotonic() - self._committed < 1.0:
             return
@@ -268,16 +274,19 @@ class KafkaSource(EventSource):
             raise self._problems.error(error.args[0]) from None
 
     def lag(self) -> int | None:
-        if self._consumer is None:
-            return None
+        return self._lag
+
+    def _measure_lag(self) -> None:
+        """Once a second, in the thread of the consumer: how many messages are behind what was read."""
+        now = time.monotonic()
+        if self._consumer is None or now - self._measured < 1.0:
+            return
+        self._measured = now
         total = 0
-        for part, offset in list(self._next.items()):
-            try:
-                _, high = self._consumer.get_watermark_offsets(TopicPartition(*part), cached=True)
-            except (KafkaException, RuntimeError):
-                return None
+        for part, offset in self._next.items():
+            _, high = self._consumer.get_watermark_offsets(TopicPartition(*part), cached=True) or (0, 0)
             total += max(0, high - offset)
-        return total
+        self._lag = total
 
     def check(self) -> str:
         self.open(None)

@@ -43,6 +43,10 @@ class EventSource(ABC):
         """What has come; events that name no type have that of the address."""
         return typed(self.fetch(most, seconds), self.type, self.facts)
 
+    def parts(self) -> tuple[str, ...]:
+        """The parts from which something may come, where time passes in each by itself."""
+        return ()
+
     def commit(self, position: Position) -> None:
         """All input up to a position is safe; the source need not deliver it again."""
         return

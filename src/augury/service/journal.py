@@ -37,12 +37,13 @@ class RuleSwitch:
 
 @dataclass(frozen=True)
 class Step:
-    """What a session takes in at once: deliveries with the names of their sources; which parts of sources are idle from now on;
-    a promise of the wall clock that nothing more ends at or before a time; rules that come and go; whether nothing more comes.
+    """What a session takes in at once: deliveries with the names of their sources; parts of sources from which something will
+    come, and which parts are idle from now on; a promise of the wall clock that nothing more ends at or before a time; rules that come and go; whether nothing more comes.
     """
 
     number: int
     deliveries: tuple[tuple[str, Delivery], ...] = ()
+    parts: tuple[str, ...] = ()
     idle: tuple[str, ...] | None = None
     promise: int | None = None
     rules: RuleSwitch | None = None
@@ -61,9 +62,11 @@ class Step:
                 ]
             )  # fmt: skip
             pieces += [delivery.header, delivery.data, *(each.payload for each in delivery.poison)]
-        head = {"number": self.number, "deliveries": listed, "idle": self.idle, "promise": self.promise}
+        head: dict[str, Any] = {"number": self.number, "deliveries": listed, "idle": self.idle, "promise": self.promise}
         if self.rules is not None:
             head["rules"] = [self.rules.removed, self.rules.added]
+        if self.parts:
+            head["parts"] = self.parts
         if self.over:
             head["over"] = True
         header = orjson.dumps(head)
@@ -87,7 +90,8 @@ class Step:
             deliveries.append((name, Delivery(data, position, part, form, header, first, type, facts, poisons)))
         rules = RuleSwitch(tuple(head["rules"][0]), head["rules"][1]) if "rules" in head else None
         idle = None if head["idle"] is None else tuple(head["idle"])
-        return Step(head["number"], tuple(deliveries), idle, head["promise"], rules, head.get("over", False))
+        parts = tuple(head.get("parts", ()))
+        return Step(head["number"], tuple(deliveries), parts, idle, head["promise"], rules, head.get("over", False))
 
 
 class Journal:

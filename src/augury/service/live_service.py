@@ -215,7 +215,7 @@ class LiveService:
         if replayed:
             self.log("info", f"resumed after step {snapshot.step:,}, and repeated {replayed:,} steps")
         if not stepper.opened:  # no event yet: the program may be any other
-            self.stepper = self._stepper(replace(snapshot, program=(), session=b""))
+            self.stepper = self._stepper(replace(self._snapshot(), program=()))
             return
         switch = rule_switch(stepper.session.program, self.program)
         if switch is not None:
@@ -238,7 +238,7 @@ class LiveService:
             )
         stepper = Stepper(session, watermarks, self.options.lateness, self.options.trace)
         stepper.parted = {named.name for named in self.sources if named.source.parted}
-        stepper.positions = dict(snapshot.positions)
+        stepper.positions, stepper.waiting_facts = dict(snapshot.positions), dict(snapshot.facts)
         if snapshot.watermarks:
             watermarks.resume(snapshot.watermarks)
         if snapshot.counts:
@@ -270,11 +270,19 @@ class LiveService:
 
     def _begin(self) -> None:
         stepper = self._running
-        for feed in self.feeds:
-            feed.start(stepper.positions.get(feed.name))
-        self._started = self._saved_at = time.monotonic()
+        self._started = self._saved_at = self._looked = time.monotonic()
         self._modified = self._stamps()
-        self._looked = self._saved_at
+        facts = [feed for feed in self.feeds if feed.source.facts]
+        for feed in facts:
+            feed.start(stepper.positions.get(feed.name))
+        while not self._stop.is_set() and any(feed.name not in stepper.positions for feed in facts):
+            deliveries = self._gather()  # facts that are there already hold before the first event
+            if deliveries:
+                self._commit(Step(self.number + 1, tuple((feed.name, delivery) for feed, delivery in deliveries)))
+            self._check()
+        for feed in self.feeds:
+            if feed not in facts:
+                feed.start(stepper.positions.get(feed.name))
         self.ready = True
 
     @property
@@ -319,12 +327,13 @@ class LiveService:
         """The next step; None where nothing has come and nothing is idle that was not."""
         stepper = self._running
         listed = tuple((feed.name, delivery) for feed, delivery in deliveries)
+        parts = tuple(part for feed in self.feeds for part in feed.parts() if part not in stepper.watermarks.ends)
         idle = self._idle()
         promise = self._promise() if not deliveries else None
         news = None if frozenset(idle) == stepper.watermarks.idle else tuple(sorted(idle))
-        if not deliveries and news is None and promise is None and not ended:
+        if not deliveries and news is None and promise is None and not parts and not ended:
             return None
-        return Step(self.number + 1, listed, news, promise, over=ended)
+        return Step(self.number + 1, listed, parts, news, promise, over=ended)
 
     def _idle(self) -> set[str]:
         now, result = time.monotonic(), set[str]()
@@ -396,16 +405,18 @@ class LiveService:
         self._saved_at = time.monotonic()
         if not all(writer.drain(1.0) for writer in (*self.writers, self.dead)):
             return False
-        stepper = self._running
-        session = stepper.session
-        sinks = {w.name: position for w in (*self.writers, self.dead) if (position := w.sink.position()) is not None}
-        snapshot = ServiceSnapshot(
-            self.number, sources_of(self._opened), session.snapshot() if stepper.opened else b"",
-            stepper.positions, sinks, stepper.watermarks.state(), stepper.counts.state(),
-        )  # fmt: skip
+        snapshot = self._snapshot()
         self.state.save(snapshot)
         self.metrics.snapshot_seconds = time.monotonic() - self._saved_at
         return True
+
+    def _snapshot(self) -> ServiceSnapshot:
+        stepper = self._running
+        sinks = {w.name: position for w in (*self.writers, self.dead) if (position := w.sink.position()) is not None}
+        return ServiceSnapshot(
+            self.number, sources_of(self._opened), stepper.session.snapshot() if stepper.opened else b"",
+            stepper.positions, sinks, stepper.watermarks.state(), stepper.counts.state(), stepper.waiting_facts,
+        )  # fmt: skip
 
     def _end(self) -> None:
         """Writes all answers that are there, and a snapshot."""
@@ -453,7 +464,7 @@ class LiveService:
         if self._running.opened:
             self._commit(Step(self.number + 1, rules=switch))
         else:
-            self.stepper = self._stepper(ServiceSnapshot(self.number, positions=self._running.positions))
+            self.stepper = self._stepper(replace(self._snapshot(), program=()))
             self._save()
         self.metrics.reloads += 1
         self.log("info", f"the changed program runs: {len(switch.removed)} rules left, others came")

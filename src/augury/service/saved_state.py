@@ -39,10 +39,11 @@ class ServiceSnapshot:
     sinks: dict[str, Any] = field(default_factory=dict)  # their positions
     watermarks: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # that came before the first event
 
     def pieces(self) -> Iterator[bytes]:
         sources = [[source.name, source.text, source.language] for source in self.program]
-        fields = {name: getattr(self, name) for name in ("step", "positions", "sinks", "watermarks", "counts")}
+        fields = {name: getattr(self, name) for name in ("step", "positions", "sinks", "watermarks", "counts", "facts")}
         head = orjson.dumps({**fields, "program": sources})
         checksum = zlib.crc32(self.session, zlib.crc32(head))
         yield _FRAME.pack(_MAGIC, _VERSION, checksum, len(head)) + head

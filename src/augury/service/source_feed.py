@@ -60,6 +60,10 @@ class SourceFeed:
     def lag(self) -> int | None:
         return self.source.lag() if self.opened else None
 
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the source, by the names that watermarks have for them."""
+        return tuple(f"{self.name}\t{part}" for part in self.source.parts()) if self.opened else ()
+
     def _run(self) -> None:
         try:
             pause = _FIRST_PAUSE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ import orjson
 
 from augury.connectors import Delivery, DeliveryReader, Poison, RenderedChanges, rendered
 from augury.core.clock import Clock
-from augury.core.errors import RunError
+from augury.core.errors import DataError, RunError, UnusableError
 from augury.core.model import Event, HistoryItem
 from augury.engine.changes import Changes
 from augury.notation import show_event
@@ -70,6 +71,7 @@ class Stepper:
         self.counts = ServiceCounts()
         self.positions: dict[str, Any] = {}
         self.parted: set[str] = set()  # sources in whose parts time passes by itself
+        self.waiting_facts: dict[str, list[dict[str, Any]]] = {}  # which came before the first event
         self._late: list[HistoryItem] = []
         settings = session.settings
         self.reader = DeliveryReader(
@@ -96,6 +98,7 @@ class Stepper:
         if step.rules is not None:
             parts += switch_rules(self.session, step.rules)
             self.reader = self.reader.with_plan(self.session.program.plan)
+        self.watermarks.expect(step.parts)
         histories: list[History] = []
         for source, delivery in step.deliveries:
             self.positions[source] = delivery.position
@@ -128,28 +131,51 @@ class Stepper:
         dead += self.reader.poison
         self.reader.poison = []
         self.counts.events += len(history)
-        return self._pushed(history, dead) if len(history) else []
-
-    def _pushed(self, history: Any, dead: list[Poison]) -> list[Changes]:
+        if not len(history):
+            return []
+        parts: list[Changes] = []
+        for name, rows in self.waiting_facts.items():  # which hold from the beginning
+            parts += self._halved(lambda part, name=name: self.session.learn({name: part}), rows, dead)  # type: ignore[misc]
+        self.waiting_facts.clear()
         try:
-            return [self.session.push(history)]
-        except RunError as error:
-            items = history.items() if isinstance(history, History) else history
+            return [*parts, self.session.push(history)]
+        except UnusableError:
+            raise
+        except (RunError, DataError):
+            return parts + self._halved(self.session.push, history.items(), dead)
+
+    def _halved(self, take: Callable[[list[Any]], Changes], items: list[Any], dead: list[Poison]) -> list[Changes]:
+        """Takes items in one step, or in halves where that is refused; an item that is refused is a dead letter."""
+        try:
+            return [take(items)] if items else []
+        except UnusableError:
+            raise
+        except (RunError, DataError) as error:
             if len(items) == 1:
                 dead.append(Poison(f"refused: {error.message}", _as_line(items[0], self.session.clock)))
                 self.counts.rejected += 1
                 return []
             middle = len(items) // 2
-            return self._pushed(items[:middle], dead) + self._pushed(items[middle:], dead)
+            return self._halved(take, items[:middle], dead) + self._halved(take, items[middle:], dead)
 
     def _learn(self, delivery: Delivery, dead: list[Poison]) -> list[Changes]:
-        rows = self.reader.facts(delivery)
+        """Takes in changes of facts, which hold for what ends after the latest event so far.
+
+        Before the first event just what stands in the end counts."""
+        name, rows = delivery.facts, self.reader.facts(delivery)
         self.counts.facts += len(rows)
-        try:
-            return [self.session.learn({delivery.facts: rows})] if rows else []
-        except RunError as error:
-            dead.append(Poison(f"facts of {delivery.facts}: {error.message}", delivery.data))
+        if self.session.now is None:
+            waiting = self.waiting_facts.setdefault(name, [])
+            for row in rows:
+                standing = {"op": "assert", "args": row["args"]}
+                if row["op"] == "assert":
+                    waiting.append(standing)
+                elif standing in waiting:
+                    waiting.remove(standing)
             return []
+        moment = self.session.clock.moment(self.session.now + 1)
+        timed = [row if "time" in row else {**row, "time": moment} for row in rows]
+        return self._halved(lambda part: self.session.learn({name: part}), timed, dead)
 
     def _advance(self, over: bool) -> list[Changes]:
         """Moves the frontier to that of the sources; to the end where nothing more comes."""
@@ -186,7 +212,7 @@ class Stepper:
         return result
 
 
-def _as_line(item: HistoryItem, clock: Clock | None) -> bytes:
+def _as_line(item: object, clock: Clock | None) -> bytes:
     if isinstance(item, Event) and clock is not None:
         return show_event(item, clock).encode()
     return str(item).encode()
