@@ -3,7 +3,7 @@ PY := .venv/bin/python
 # Tests start many processes: where Python may not keep what it compiles, each of them compiles everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test test-long setup check fuzz bench mutants faults docs console lock fmt clean
+.PHONY: help run test test-long setup check fuzz bench mutants faults docs console vscode highlighters lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -47,6 +47,12 @@ docs: setup ## build the documentation as a site, in build/site
 
 console: ## build the page of the console, which is checked in (needs npm)
 	@cd console/web && npm ci --silent --ignore-scripts && node build.mjs
+
+vscode: ## build the extension for VS Code, in build/ (needs npm)
+	@mkdir -p build && cd editors/vscode && npm ci --silent --ignore-scripts --no-audit --no-fund && npm run --silent package
+
+highlighters: setup ## write the grammars of editors from the vocabulary
+	@$(PY) scripts/highlighters --write
 
 lock: setup ## lock the dependencies anew
 	@$(PY) -m pip install --quiet uv && $(PY) -m uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml requirements.build -o requirements.lock

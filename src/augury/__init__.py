@@ -20,6 +20,14 @@ from augury.run import Result, run
 from augury.service import live
 from augury.sources import read
 
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext augury` in a notebook: cells that begin with `%%augury` are rules."""
+    from augury.editor.cell_magic import register
+
+    register(shell)
+
+
 __all__ = [
     "AuguryError", "CallbackErrors", "Change", "DataError", "Diagnostic", "Event", "Fact", "Iri", "Program",
     "ProgramError", "Result", "Revocation", "RunError", "Session", "SnapshotError", "Statement", "Term", "UnusableError",

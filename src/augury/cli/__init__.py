@@ -32,6 +32,7 @@ COMMANDS = {
     "profile": ("profile", "Run a program, and show what each rule and operator costs."),
     "diff": ("diff", "Compare two versions of a program over one history."),
     "case": ("case", "Write the smallest test case in which an event is detected."),
+    "repl": ("repl", "A prompt for rules, events and questions."),
     "lsp": ("lsp", "Run the language server, which editors start."),
     "bench": ("bench", "Measure Augury beside hand-written code and other engines."),
     "demo": ("demo", "Run an application that comes with Augury."),

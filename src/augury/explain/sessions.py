@@ -47,12 +47,7 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
 
 def misses_of(session: Session, atom: str) -> list[Miss]:
     """For each rule that could derive an atom, the nearest partial match among what a session holds."""
-    circuit = session.circuit
-    tables = [
-        *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
-        *(events.out.table for events in circuit.derived.values()),
-    ]
-    held = [circuit.event((t, row)) for t in tables for row in t.standing().tolist()]
+    circuit, held = session.circuit, held_events(session)
     context = circuit.context
     return nearest_misses(
         session.program.plan,
@@ -64,6 +59,16 @@ def misses_of(session: Session, atom: str) -> list[Miss]:
         atom,
         session.now,
     )
+
+
+def held_events(session: Session) -> list[Event]:
+    """The events that stand and that a session still holds: inputs, and all that it derives."""
+    circuit = session.circuit
+    tables = [
+        *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
+        *(events.out.table for events in circuit.derived.values()),
+    ]
+    return [circuit.event((table, row)) for table in tables for row in table.standing().tolist()]
 
 
 def _id(event: Event) -> str:

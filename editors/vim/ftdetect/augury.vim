@@ -1,0 +1,2 @@
+autocmd BufRead,BufNewFile *.aug setfiletype augury
+autocmd BufRead,BufNewFile *.spaseq setfiletype spaseq

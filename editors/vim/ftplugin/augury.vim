@@ -1,0 +1,3 @@
+setlocal commentstring=%\ %s
+setlocal comments=:%
+setlocal formatprg=augury\ fmt\ -
