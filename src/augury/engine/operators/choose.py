@@ -80,6 +80,11 @@ class Candidate:
     per: OrderKey
 
 
+def group_of(candidate: Candidate) -> Key:
+    """The group that a candidate competes in: a later part and, with `per`, one of its values."""
+    return (candidate.side, candidate.later, candidate.per)
+
+
 class ChoosingJoin(JoinOperator):
     """A join that chooses while it looks, so that candidates need not be listed.
 

@@ -13,7 +13,7 @@ from augury.core.arrays import Array, RowIds
 from augury.core.bounds import FAR
 from augury.core.model import OrderKey
 from augury.engine.operators.base import check_either
-from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, Occurrence, group_of
 from augury.planner.specs import ChronologicalSpec
 from augury.storage.frame import Frame, store
 from augury.storage.table import END, LEFT, RIGHT, START
@@ -362,7 +362,7 @@ class ChooseChronological(Choose):
     def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
         touched: list[_Later] = []
         for candidate in gone:
-            later = self.by_later[_group(candidate)]
+            later = self.by_later[group_of(candidate)]
             later.candidates.remove(candidate)
             touched.append(later)
         touched.extend(self.enter(candidate) for candidate in come)
@@ -386,7 +386,7 @@ class ChooseChronological(Choose):
 
     def enter(self, candidate: Candidate) -> _Later:
         """Adds a candidate to those of its later part."""
-        key = _group(candidate)
+        key = group_of(candidate)
         if key not in self.by_later:
             self.by_later[key] = _Later(candidate.later, candidate.side, candidate.per)
             insort(self.queue, self.by_later[key])
@@ -401,7 +401,7 @@ class ChooseChronological(Choose):
         for row in out.data[LEFT, out.standing()].tolist():
             chosen = self.candidates[row]
             if chosen is not None:
-                self.used |= self.by_later[_group(chosen)].take(chosen)
+                self.used |= self.by_later[group_of(chosen)].take(chosen)
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
         """Consumed parts stay so while they could be taken again: by a part that comes, or by one that decides anew."""
@@ -418,11 +418,6 @@ class ChooseChronological(Choose):
         """A candidate that is kept keeps the choice of it."""
         table = self.out.table
         keep[id(table)] |= table.stands() & keep[id(self.inputs[0].table)][table.data[LEFT, : table.n]]
-
-
-def _group(candidate: Candidate) -> Key:
-    """The group that takes one candidate: a later part and, with `per`, one of its values."""
-    return (candidate.side, candidate.later, candidate.per)
 
 
 class _Later:

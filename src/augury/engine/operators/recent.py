@@ -9,7 +9,7 @@ import numpy as np
 from augury.algebra.selection import POLICIES
 from augury.core.arrays import Array, Mask, RowIds
 from augury.engine.event_order import row_ranks
-from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key
+from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, group_of
 from augury.planner.implied_bounds import JoinBounds
 from augury.planner.specs import RecentSpec
 from augury.storage.dictionary import NULL, OPEN
@@ -186,11 +186,6 @@ def _unsorted(order: Array, mask: Mask) -> Array:
     return result
 
 
-def _group(candidate: Candidate) -> Key:
-    """The group that a candidate competes in: a later part and, with `per`, one of its values."""
-    return (candidate.side, candidate.later, candidate.per)
-
-
 class ChooseRanked(Choose):
     """Of the candidates of each later part, the one that ranks highest; with `per`, one for each of its values."""
 
@@ -202,14 +197,14 @@ class ChooseRanked(Choose):
     def decide(self, gone: list[Candidate], come: list[Candidate]) -> tuple[set[int], set[int]]:
         taken: set[int] = set()
         left: set[int] = set()
-        before = {group: self._rows(group) for group in map(_group, (*gone, *come))}
+        before = {group: self._rows(group) for group in map(group_of, (*gone, *come))}
         for candidate in gone:
-            pairs = self.groups[_group(candidate)]
+            pairs = self.groups[group_of(candidate)]
             pairs[candidate.earlier,].remove(candidate)
             if not pairs[candidate.earlier,]:
                 del pairs[candidate.earlier,]
         for candidate in come:
-            self.groups.setdefault(_group(candidate), {}).setdefault((candidate.earlier,), []).append(candidate)
+            self.groups.setdefault(group_of(candidate), {}).setdefault((candidate.earlier,), []).append(candidate)
         for group, rows in before.items():
             if self.groups[group]:
                 self.chosen[group] = self._best(self.groups[group])
