@@ -20,6 +20,7 @@ import orjson
 
 from augury.connectors import Delivery, Poison
 from augury.core.errors import RunError
+from augury.engine.saved.saving import sync_names
 
 SyncPolicy = Literal["step", "never"]
 _FRAME = struct.Struct("<4sIIQ")  # magic, checksum, bytes of the head, bytes of all
@@ -167,7 +168,7 @@ class Journal:
         """Begins a file whose first step has a number."""
         self.close()
         self._file, self._size = (self.folder / f"{first:016}.log").open("ab"), 0
-        sync_folder(self.folder)
+        sync_names(self.folder)
 
     def trim(self, through: int) -> None:
         """Removes what a snapshot holds: all steps up to a number, which was the last one."""
@@ -198,12 +199,3 @@ def _has_record(path: Path, start: int) -> bool:
                 return True
         begin = data.find(_MAGIC, begin + 1)
     return False
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes sure that the names of files in a folder are on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

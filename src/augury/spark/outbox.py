@@ -20,6 +20,7 @@ from pathlib import Path
 
 from augury.core.errors import RunError
 from augury.engine.saved import write_file
+from augury.engine.saved.saving import sync_names
 from augury.spark.checkpoint_files import damaged, sealed, unsealed
 from augury.spark.failures import writing_to
 
@@ -111,7 +112,7 @@ class Outbox:
             with writing_to(position):
                 position.mkdir(parents=True, exist_ok=True)
                 move(written, position / f"batch={note.batch}")
-                _sync(position)
+                sync_names(position)
 
 
 def move(folder: Path, target: Path) -> None:
@@ -133,10 +134,10 @@ def move(folder: Path, target: Path) -> None:
     for file in sorted(folder.iterdir()):
         hidden = target / f".{file.name}.part"
         shutil.copyfile(file, hidden)
-        _sync(hidden)
+        sync_names(hidden)
         file.unlink()
         os.rename(hidden, target / file.name)
-    _sync(target)
+    sync_names(target)
     folder.rmdir()
 
 
@@ -155,14 +156,5 @@ def _seal(folder: Path) -> None:
     for number, file in enumerate(data):
         named = folder / f"part-{number:05d}{''.join(file.suffixes)}"
         os.rename(file, named)
-        _sync(named)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    """What was written is on the disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        sync_names(named)
+    sync_names(folder)

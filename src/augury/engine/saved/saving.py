@@ -36,7 +36,7 @@ def write_file(path: str | Path, pieces: Iterable[bytes | memoryview]) -> None:
             raise
         finally:
             os.close(handle)
-        _sync_folder(target.parent)
+        sync_names(target.parent)
     except FileNotFoundError:
         raise DataError("cannot be written: there is no such folder", str(path)) from None
     except OSError as error:
@@ -65,9 +65,9 @@ def _alone(aside: Path, path: str) -> int:
         os.close(handle)
 
 
-def _sync_folder(folder: Path) -> None:
-    """The name is on the disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync_names(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
