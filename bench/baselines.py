@@ -19,11 +19,11 @@ from bench.workload import pa
 EventRow: TypeAlias = tuple[str, int, float, float, int]
 Answer: TypeAlias = tuple[Any, ...]
 Loop: TypeAlias = Callable[[Iterable[EventRow]], list[Answer]]
-Kept: TypeAlias = dict[int, list[tuple[Any, ...]]]
-Queue: TypeAlias = deque[tuple[int, Kept, int]]
+KeptState: TypeAlias = dict[int, list[tuple[Any, ...]]]
+Queue: TypeAlias = deque[tuple[int, KeptState, int]]
 
 
-def keep(kept: Kept, queue: Queue, key: int, item: tuple[Any, ...]) -> None:
+def keep(kept: KeptState, queue: Queue, key: int, item: tuple[Any, ...]) -> None:
     """Remembers a partial match, whose first element is its start, until the window has passed."""
     if key in kept:
         kept[key].append(item)
@@ -45,8 +45,8 @@ def forget(queue: Queue, now: int) -> None:
 
 def sequence(rows: Iterable[EventRow]) -> list[Answer]:
     """P1."""
-    firsts: Kept = {}
-    pairs: Kept = {}
+    firsts: KeptState = {}
+    pairs: KeptState = {}
     queue: Queue = deque()
     found: list[Answer] = []
     for kind, key, x, _, time in rows:
@@ -65,7 +65,7 @@ def selection(below: float) -> Loop:
     """P2."""
 
     def select(rows: Iterable[EventRow]) -> list[Answer]:
-        firsts: Kept = {}
+        firsts: KeptState = {}
         queue: Queue = deque()
         found: list[Answer] = []
         for kind, key, x, y, time in rows:
@@ -81,7 +81,7 @@ def selection(below: float) -> Loop:
 
 def negation(rows: Iterable[EventRow]) -> list[Answer]:
     """P3: a c strikes out every a before it."""
-    firsts: Kept = {}
+    firsts: KeptState = {}
     queue: Queue = deque()
     found: list[Answer] = []
     for kind, key, x, _, time in rows:
@@ -97,7 +97,7 @@ def negation(rows: Iterable[EventRow]) -> list[Answer]:
 
 def conjunction(rows: Iterable[EventRow]) -> list[Answer]:
     """P4: whichever comes last meets all pairs of the others."""
-    parts: dict[str, Kept] = {"a": {}, "b": {}, "c": {}}
+    parts: dict[str, KeptState] = {"a": {}, "b": {}, "c": {}}
     others = {"a": ("b", "c"), "b": ("a", "c"), "c": ("a", "b")}
     queue: Queue = deque()
     found: list[Answer] = []
@@ -115,7 +115,7 @@ def conjunction(rows: Iterable[EventRow]) -> list[Answer]:
 
 def disjunction_first(rows: Iterable[EventRow]) -> list[Answer]:
     """P5, first: an a that has found its b or c waits no longer."""
-    firsts: Kept = {}
+    firsts: KeptState = {}
     queue: Queue = deque()
     found: list[Answer] = []
     for kind, key, x, _, time in rows:
@@ -129,7 +129,7 @@ def disjunction_first(rows: Iterable[EventRow]) -> list[Answer]:
 
 def disjunction_each(rows: Iterable[EventRow]) -> list[Answer]:
     """P5, each."""
-    firsts: Kept = {}
+    firsts: KeptState = {}
     queue: Queue = deque()
     found: list[Answer] = []
     for kind, key, x, _, time in rows:

@@ -15,7 +15,7 @@ from augury.compiled import check_clock
 from augury.core.clock import Clock
 from augury.core.errors import DataError, RunError, counted
 from augury.core.model import Event, HistoryItem
-from augury.core.standing import Counts, accepted_and_repeated, in_time_and_late
+from augury.core.standing import InputCounts, accepted_and_repeated, in_time_and_late
 from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
@@ -108,7 +108,7 @@ class Job:
         """The input types that rules read and of which there was no event."""
         return unread(self.plan, self.history.types)
 
-    def counts(self, model: Model) -> Counts:
+    def counts(self, model: Model) -> InputCounts:
         """What became of all that was read; what an answer as of a time does not know is not among it."""
         history = self.history
         received = sum(map(len, history.batches.values())) + len(history.revoked) + self.malformed
@@ -118,7 +118,7 @@ class Job:
             late, items = self.settings.lateness, history.items()
             in_time = items if late is None else in_time_and_late(items, self.clock.length(late))[0]
             accepted, repeated = accepted_and_repeated(in_time)
-        return Counts(received, accepted, repeated, len(self.late), len(model.rejected), self.malformed)
+        return InputCounts(received, accepted, repeated, len(self.late), len(model.rejected), self.malformed)
 
     def report(self, model: Model, as_of: str | None = None) -> None:
         """What was left out, on standard error: nothing is dropped in silence."""
@@ -183,11 +183,11 @@ class InputFollower:
             say(str(self.counts))
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> InputCounts:
         """What became of all that came."""
         session, malformed = self.session, len(self.skipped.problems) - self._wrong_facts
         remaining = (session.repeated, session.late_count, len(session.rejected))
-        return Counts(self.events + malformed, session.accepted, *remaining, malformed)
+        return InputCounts(self.events + malformed, session.accepted, *remaining, malformed)
 
 
 def unread(plan: Plan, types: Collection[str]) -> list[str]:

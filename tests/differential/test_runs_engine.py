@@ -13,8 +13,8 @@ import pytest
 import augury
 from augury.core.model import Event
 from augury.engine.operators.runs import moments, number_tests
-from augury.engine.operators.runs.greedy import Greedy
-from augury.engine.operators.runs.sight import Sight
+from augury.engine.operators.runs.greedy import GreedyMatches
+from augury.engine.operators.runs.sight import MatchBindings
 from augury.engine.session import Session
 from augury.reference import evaluate
 from tests.differential.test_differential import CLOCK, Told, compare, compiled, once
@@ -165,7 +165,7 @@ def test_a_long_visit_costs_what_its_clicks_cost(batch: int) -> None:
         for at in range(0, clicks, batch):
             told(session, "click", [("u",)] * batch, range(10 * at, 10 * (at + batch), 10))
         assert [e.args for e in session.events()] == [("u", clicks)]
-        (greedy,) = (o for o in session.circuit.operators if isinstance(o, Greedy))
+        (greedy,) = (o for o in session.circuit.operators if isinstance(o, GreedyMatches))
         assert greedy.used < 6 * clicks + (1 << 17)
         return touched(session) / clicks
 
@@ -238,7 +238,7 @@ def test_aggregates_along_a_run(rule: str, values: str) -> None:
 )
 def test_aggregates_are_kept_along_the_run(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of many events adds one value to what it has; nothing is gathered."""
-    monkeypatch.setattr(Sight, "aggregate", lambda *_: pytest.fail("gathered"))
+    monkeypatch.setattr(MatchBindings, "aggregate", lambda *_: pytest.fail("gathered"))
     session = augury.compile(rule).session(clock="logical")
     for at in range(0, 600, 20):
         session.push([Event("b", (1, 0.1 * i), i, i) for i in range(at, at + 20)])

@@ -11,7 +11,7 @@ import augury
 from augury import Session
 from augury.core.model import Event
 from augury.engine.changes import Changes
-from augury.engine.operators.runs.greedy import Greedy
+from augury.engine.operators.runs.greedy import GreedyMatches
 
 
 def final_session(text: str, longest: str = "0s", lateness: str = "0s") -> Session:
@@ -211,7 +211,7 @@ def test_retraction_after_restore_has_a_trace_of_inputs() -> None:
         session.push(Event("a", (1,), start, end, id))
     session = program.restore(session.snapshot())
     for operator in session.circuit.operators:
-        if isinstance(operator, Greedy):
+        if isinstance(operator, GreedyMatches):
             operator.paths[:, operator.count_paths :] = -7  # what uninitialised memory may hold
     changes = session.push([Event("a", (1,), 70, 70, "i4"), Event("a", (1,), 70, 70, "i5")])
     traces = changes.to_arrow().column("trace").to_pylist()

@@ -68,7 +68,7 @@ def renamed(thing: Any, before: str) -> Any:
 
 
 @dataclass
-class Many:
+class TraceInputs:
     """Programs with their histories as one, for one job: the names of number 17 begin with `c17_`."""
 
     tolds: Sequence[Told]
@@ -221,7 +221,7 @@ def _windows_of_sessions(plan: Plan) -> bool:
     return any(isinstance(node, SessionWindow) for rule in plan.rules for node in walk(rule.body))
 
 
-def run_many(spark: SparkSession, many: Many, partitions: int, skew: bool = False) -> None:
+def run_many(spark: SparkSession, many: TraceInputs, partitions: int, skew: bool = False) -> None:
     """All programs in one job of the batch executor, each compared with the reference."""
     rows = [row for n, history in enumerate(many.histories) for row in many.rows(n, history)]
     frame = spark.createDataFrame(rows, many.schema)
@@ -234,7 +234,7 @@ def run_many(spark: SparkSession, many: Many, partitions: int, skew: bool = Fals
     assert sum(map(bool, answers)) > len(answers) / 4
 
 
-def stream_many(spark: SparkSession, many: Many, folder: Path, emit: str, chance: random.Random) -> None:
+def stream_many(spark: SparkSession, many: TraceInputs, folder: Path, emit: str, chance: random.Random) -> None:
     """All programs in one query of the streaming executor, in a few batches, each history late by up to 5."""
     order = [(item, n) for n, h in enumerate(many.histories) for item in arrivals(h, 5, chance)]
     ends = {(n, i.id): i.end for i, n in order if isinstance(i, Event)}
@@ -310,13 +310,13 @@ JOBS = 22 if FUZZ else 2  # of about 32 cases each
 
 @pytest.mark.parametrize("job", range(JOBS))
 def test_spec_cases_in_batch(plain: SparkSession, job: int) -> None:
-    run_many(plain, Many(spec_tolds()[job::22]), partitions=1 + job % 4)
+    run_many(plain, TraceInputs(spec_tolds()[job::22]), partitions=1 + job % 4)
 
 
 @pytest.mark.parametrize("emit", ["final", "early"])
 def test_spec_cases_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) -> None:
     some = spec_tolds(emit == "final")[2 :: 24 if FUZZ else 60]
-    stream_many(plain, Many(some), tmp_path, emit, random.Random(f"specs {emit}"))
+    stream_many(plain, TraceInputs(some), tmp_path, emit, random.Random(f"specs {emit}"))
 
 
 def random_tolds(seeds: Iterable[int]) -> list[Told]:
@@ -327,13 +327,13 @@ def random_tolds(seeds: Iterable[int]) -> list[Told]:
 
 def test_random_programs_in_batch(plain: SparkSession) -> None:
     for round in range(10 if FUZZ else 1):
-        run_many(plain, Many(random_tolds(range(4 * round, 4 * round + 4))), partitions=3, skew=True)
+        run_many(plain, TraceInputs(random_tolds(range(4 * round, 4 * round + 4))), partitions=3, skew=True)
 
 
 def test_random_programs_in_a_stream(plain: SparkSession, tmp_path: Path) -> None:
     for round in range(5 if FUZZ else 1):
         chance = random.Random(f"random {round}")
-        stream_many(plain, Many(random_tolds([100 + round])), tmp_path / str(round), "early", chance)  # fmt: skip
+        stream_many(plain, TraceInputs(random_tolds([100 + round])), tmp_path / str(round), "early", chance)  # fmt: skip
 
 
 # The ways to give events

@@ -37,7 +37,7 @@ from augury.planner.choose_operators import choose_pattern
 from augury.planner.planning import Planning, same_columns
 from augury.planner.policies import POLICY_SPECS, Selection
 from augury.planner.project import Needs
-from augury.planner.specs import ChoosingJoinSpec, Kept, RankedChoiceSpec, Reading, RecentSpec, Spec
+from augury.planner.specs import ChoosingJoinSpec, KeptState, RankedChoiceSpec, Reading, RecentSpec, Spec
 from augury.sources import files
 from augury.sources.parquet import sheet_of
 from augury.sources.sheet import Sheet
@@ -198,8 +198,8 @@ class LongRowsSpec(Spec):
     least: int
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
-        return (Kept("nothing else", 0),)
+    def keeps(self) -> tuple[KeptState, ...]:
+        return (KeptState("nothing else", 0),)
 
 
 class LongRows(EachRow):

@@ -15,7 +15,7 @@ import pytest
 import augury
 from augury.core.clock import SECOND
 from augury.core.model import Event, Revocation
-from augury.core.standing import Counts
+from augury.core.standing import InputCounts
 from augury.job import Job
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
@@ -67,14 +67,14 @@ def job(folder: Path, lines: list[str], lateness: int | None, in_order: bool) ->
     return Job(Task(PROGRAM, (SourceFile(str(path)),), settings=settings), in_order)
 
 
-def adds_up(counts: Counts, received: int) -> None:
+def adds_up(counts: InputCounts, received: int) -> None:
     total, *parts = astuple(counts)
     assert total == sum(parts) == received, counts
     assert min(parts) >= 0
 
 
-def of_stats(stats: dict[str, Any]) -> Counts:
-    return Counts(stats["received"], *(stats[name] for name in NAMES))
+def of_stats(stats: dict[str, Any]) -> InputCounts:
+    return InputCounts(stats["received"], *(stats[name] for name in NAMES))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -33,7 +33,7 @@ from augury.core.model import Event, HistoryItem, Iri, Revocation, Term
 from augury.program import Program
 from augury.sources import Reader, SourceFile, csv, jsonl, read_history
 from augury.sources import sheet as sheets_of_sources
-from augury.sources.objects import Irregular
+from augury.sources.objects import IrregularObjects
 from augury.sources.text_cells import kind_of_text
 from augury.sources.types import kind_of
 from augury.testing import Case, compare_answers
@@ -50,7 +50,7 @@ def row_by_row() -> Iterator[None]:
     """Within it, nothing is read by columns: neither the lines of a file, nor cells, nor objects."""
 
     def fails(*_: object) -> None:
-        raise Irregular
+        raise IrregularObjects
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv, "_sheet", csv._one_by_one)

@@ -18,7 +18,7 @@ from augury.spark import state
 from augury.spark.state import Bucket, BucketStep
 
 
-class Kept:
+class KeptState:
     """A value, or a map, as the state store keeps it."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Kept:
 
 class Store:
     def __init__(self) -> None:
-        self.head, self.log, self.about = Kept(), Kept(), Kept()
+        self.head, self.log, self.about = KeptState(), KeptState(), KeptState()
         self.program = augury.compile("pair(X) <- a(X) SEQ b(X).")
 
     def bucket(self) -> Bucket:
@@ -96,19 +96,19 @@ def test_a_large_state_is_looked_at_rarely(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_whatever_is_wrong_with_a_checkpoint_is_said() -> None:
-    def break_bit(kept: Kept, key: Any) -> None:
+    def break_bit(kept: KeptState, key: Any) -> None:
         data = bytearray(kept.held[key][0])
         data[len(data) // 2] ^= 4
         kept.held[key] = (bytes(data),)
 
-    def missing(kept: Kept, key: Any) -> None:
+    def missing(kept: KeptState, key: Any) -> None:
         kept.held[key] = None
 
-    def old(kept: Kept, key: Any) -> None:
+    def old(kept: KeptState, key: Any) -> None:
         kept.held[key] = (b"\x80\x04\x95" + b"x" * 100,)
 
     def said(what: str, data: bytes) -> Any:
-        def change(kept: Kept, key: Any) -> None:
+        def change(kept: KeptState, key: Any) -> None:
             kept.held[key] = (data,)
 
         return change

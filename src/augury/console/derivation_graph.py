@@ -10,7 +10,7 @@ from augury.algebra.matching import Proof
 from augury.core.clock import Clock
 from augury.core.model import Event, order_key, show_value
 from augury.explain.leads_to import ForwardTrace
-from augury.explain.why import Because
+from augury.explain.why import ExplainedEvent
 from augury.notation import show_event
 
 NODES = 150  # of a graph; a derivation may have thousands of parts
@@ -46,13 +46,13 @@ class DerivationGraph:
         if edge not in self.edges:
             self.edges.append(edge)
 
-    def derivation(self, tree: Because, way: int = 0) -> None:
+    def derivation(self, tree: ExplainedEvent, way: int = 0) -> None:
         """One of the derivations of an event, down to the inputs."""
         self._because(tree, 0, way)
         for made in tree.made.values():
             self._because(made, 1, 0)
 
-    def _because(self, tree: Because, depth: int, way: int) -> str:
+    def _because(self, tree: ExplainedEvent, depth: int, way: int) -> str:
         ways = [item for item in tree.ways if item[0].rule]
         chosen = ways[way] if way < len(ways) else ways[0] if ways else None
         fresh = f"{tree.event.type}·{tree.event.id}" not in self.nodes

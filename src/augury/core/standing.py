@@ -11,7 +11,7 @@ from augury.core.model import Event, HistoryItem, Revocation, give_ids
 
 
 @dataclass(frozen=True)
-class Counts:
+class InputCounts:
     """How many inputs were received, and what became of them: events, revocations and rows that could not be read."""
 
     received: int
@@ -52,7 +52,7 @@ def accepted_and_repeated(history: Iterable[HistoryItem]) -> tuple[int, int]:
     return accepted, repeated
 
 
-class Standing(NamedTuple):
+class StandingEvents(NamedTuple):
     """The events that stand, the rejected ones with the reason, and the greatest end of all accepted events."""
 
     events: list[Event]
@@ -60,7 +60,7 @@ class Standing(NamedTuple):
     clock: int
 
 
-def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standing:
+def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> StandingEvents:
     """The events of a history that stand. A revocation is a tombstone wherever it comes, but it does not turn back time.
 
     With `as_of`, only inputs that were known by then count (V 2.3).
@@ -82,7 +82,7 @@ def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> Standi
         elif events[item.id].content != item.content:
             rejected.append((item, id_taken(item.id)))
     greatest = max((e.end for e in events.values()), default=0)
-    return Standing([e for e in events.values() if e.id not in revoked], rejected, greatest)
+    return StandingEvents([e for e in events.values() if e.id not in revoked], rejected, greatest)
 
 
 @dataclass(slots=True)

@@ -57,12 +57,12 @@ def inputs_of(circuit: Runtime, events: Derived, row: int) -> tuple[Part, ...]:
 
 
 @dataclass(frozen=True)
-class Many:
+class TraceInputs:
     """Input events of rows that have several each: row by row, and of each in the order of `place`."""
 
     parts: list[tuple[Events, Array, Array, Array]]  # events of one type: their rows, whose they are, and their places
 
-    def of(self, rows: RowIds, size: int) -> Many:
+    def of(self, rows: RowIds, size: int) -> TraceInputs:
         """Those of some rows, of which there were `size`."""
         number = np.full(size, -1, np.int64)
         number[rows] = np.arange(len(rows))
@@ -70,12 +70,12 @@ class Many:
         for events, positions, owners, order in self.parts:
             mine = np.flatnonzero(number[owners] >= 0)
             parts.append((events, positions[mine], number[owners[mine]], order[mine]))
-        return Many(parts)
+        return TraceInputs(parts)
 
-    def below(self, items: Array, owners: RowIds, column: int) -> Many:
+    def below(self, items: Array, owners: RowIds, column: int) -> TraceInputs:
         """The inputs of rows that are items of other rows, as items of these."""
         numbered = zip(self.parts, self._numbers(), strict=True)
-        return Many(
+        return TraceInputs(
             [
                 (events, positions, owners[items[mine]], (items[mine] * _WIDE + column) * _LONG + number)
                 for (events, positions, mine, _), number in numbered
@@ -93,7 +93,7 @@ class Many:
         return np.split(number, np.cumsum([len(part[1]) for part in self.parts])[:-1])
 
 
-Leaves = list[tuple[Events, Array] | Many]  # input events column by column: those of all columns make a trace
+Leaves = list[tuple[Events, Array] | TraceInputs]  # input events column by column: those of all columns make a trace
 _DEEP, _WIDE, _FEW = 100, 64, 8
 _LONG = 1 << 24  # more than a row of one column can have
 
@@ -178,7 +178,7 @@ def traces_of(circuit: Runtime, events: Derived, rows: RowIds, cache: StepCache[
     groups = _all_leaves(circuit, events.out.table, rows, cache.leaves)
     if len(groups) == 1 and len(groups[0][0]) == len(rows):
         leaves = groups[0][1]
-        plain = [leaf for leaf in leaves if not isinstance(leaf, Many)]
+        plain = [leaf for leaf in leaves if not isinstance(leaf, TraceInputs)]
         if len(plain) == len(leaves):
             kind = tuple(id(events_of) for events_of, _ in plain)
             columns = (groups[0][0], *(rows_of for _, rows_of in plain))
@@ -206,7 +206,7 @@ def _traces(circuit: Runtime, events: Derived, rows: RowIds, groups: list[tuple[
     return Traces(offsets.astype(np.int32), items, names.pool)
 
 
-def _one_by_one(circuit: Runtime, events: Derived, rows: RowIds) -> Many:
+def _one_by_one(circuit: Runtime, events: Derived, rows: RowIds) -> TraceInputs:
     """The input events of rows that are made like no others."""
     by_table: dict[int, tuple[Events, list[tuple[int, int, int]]]] = {}
     for owner, row in enumerate(rows.tolist()):
@@ -214,7 +214,7 @@ def _one_by_one(circuit: Runtime, events: Derived, rows: RowIds) -> Many:
             maker = circuit.makers[id(table)]
             assert isinstance(maker, Events)
             by_table.setdefault(id(table), (maker, []))[1].append((position, owner, order))
-    return Many([(maker, *np.array(some, np.int64).T) for maker, some in by_table.values()])
+    return TraceInputs([(maker, *np.array(some, np.int64).T) for maker, some in by_table.values()])
 
 
 class _IdNumbers:
@@ -256,7 +256,7 @@ class _IdNumbers:
             self.pool.append(id)
         return number
 
-    def all(self, many: Many, count: int) -> tuple[Array, Array]:
+    def all(self, many: TraceInputs, count: int) -> tuple[Array, Array]:
         """The ids of input events of which rows have several, row by row; and how many each row has."""
         if not many.parts:
             return np.empty(0, np.int64 if self.pool is not None else np.uint64), np.zeros(count, np.int64)
@@ -275,7 +275,7 @@ class _IdNumbers:
 
     def items(self, leaves: Leaves, count: int) -> tuple[Array, Array]:
         """The lengths of traces, and their items, each once: that of the first column first."""
-        columns = [self.all(leaf, count) if isinstance(leaf, Many) else self.of(*leaf) for leaf in leaves]
+        columns = [self.all(leaf, count) if isinstance(leaf, TraceInputs) else self.of(*leaf) for leaf in leaves]
         width = len(columns)
         if all(lengths is None for _, lengths in columns):
             if width == 0:
@@ -381,12 +381,14 @@ def _several(
     number[group] = np.arange(len(group))
     mine = np.flatnonzero(number[owners] >= 0)
     parents, owners = parents[mine], number[owners[mine]]
-    traced, whole = np.zeros(len(parents), bool), Many([])
+    traced, whole = np.zeros(len(parents), bool), TraceInputs([])
     for some, leaves in _leaves(circuit, source, parents, depth, cache):
         traced[some] = True
         for column, leaf in enumerate(leaves):
             single = (
-                leaf if isinstance(leaf, Many) else Many([(*leaf, np.arange(len(some)), np.zeros(len(some), np.int64))])
+                leaf
+                if isinstance(leaf, TraceInputs)
+                else TraceInputs([(*leaf, np.arange(len(some)), np.zeros(len(some), np.int64))])
             )
             whole.parts.extend(single.below(some, owners, column).parts)
     covered = np.ones(len(group), bool)
@@ -395,9 +397,9 @@ def _several(
     return [(members, [whole if len(members) == len(group) else whole.of(members, len(group))])] if len(members) else []
 
 
-def _leaf(leaf: tuple[Events, Array] | Many, rows: RowIds, size: int) -> tuple[Events, Array] | Many:
+def _leaf(leaf: tuple[Events, Array] | TraceInputs, rows: RowIds, size: int) -> tuple[Events, Array] | TraceInputs:
     """Some rows of a column of `size`."""
-    if isinstance(leaf, Many):
+    if isinstance(leaf, TraceInputs):
         return leaf if len(rows) == size else leaf.of(rows, size)
     return leaf[0], _at(leaf[1], rows)
 

@@ -65,7 +65,7 @@ class OperatorPlan:
         details = ", ".join(self._details(spec))
         return f"{spec.kind}{' ' if details else ''}{details}{columns}{f'; keeps {keeps}' if keeps else ''}"
 
-    def _kept(self, kept: s.Kept) -> str:
+    def _kept(self, kept: s.KeptState) -> str:
         if kept.count is not None:
             return f"{kept.what} the last {kept.count}"
         if kept.points <= 0:
@@ -184,7 +184,7 @@ class OperatorPlan:
         types = dict(zip(spec.out.vars, spec.types, strict=True)) | dict.fromkeys(spec.out.labels, "interval")
         return [{"name": name, "type": types.get(name) or "any"} for name in _columns(spec)]
 
-    def _kept_json(self, kept: s.Kept) -> dict[str, Any]:
+    def _kept_json(self, kept: s.KeptState) -> dict[str, Any]:
         return {"what": kept.what, "for": self._kept(kept).removeprefix(f"{kept.what} ") or "0s"}
 
     def draw(self, chart: Flowchart) -> None:

@@ -34,28 +34,28 @@ class DerivedEvents(Protocol):
 
 
 @dataclass(frozen=True)
-class Because:
+class ExplainedEvent:
     """An event and its derivations; an input has none."""
 
     event: Event
-    ways: tuple[tuple[Derivation, tuple[Because, ...]], ...] = ()
+    ways: tuple[tuple[Derivation, tuple[ExplainedEvent, ...]], ...] = ()
     more: int = 0
-    made: Mapping[OrderKey, Because] = field(default_factory=dict)  # by fact, at the root of a tree
+    made: Mapping[OrderKey, ExplainedEvent] = field(default_factory=dict)  # by fact, at the root of a tree
 
 
-def derivation_tree(model: DerivedEvents, event: Event, all: bool = False) -> Because:
+def derivation_tree(model: DerivedEvents, event: Event, all: bool = False) -> ExplainedEvent:
     """The derivation of an event down to the inputs; with `all`, every derivation."""
-    tree = _because(model, event, all, ()) or Because(event)
+    tree = _because(model, event, all, ()) or ExplainedEvent(event)
     return replace(tree, made=_made(model, tree, all))
 
 
-def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Because]:
+def _made(model: DerivedEvents, tree: ExplainedEvent, all: bool) -> dict[OrderKey, ExplainedEvent]:
     """The events that made the facts of a tree, each the latest that had by then."""
     events: dict[OrderKey, list[Event]] = {}
     for event in model.all_events:
         if event.type in model.makers:
             events.setdefault(_key(model.makers[event.type], event.args), []).append(event)
-    result: dict[OrderKey, Because] = {}
+    result: dict[OrderKey, ExplainedEvent] = {}
     open_trees = [tree] if events else []
     while open_trees:
         open_tree = open_trees.pop()
@@ -68,7 +68,7 @@ def _made(model: DerivedEvents, tree: Because, all: bool) -> dict[OrderKey, Beca
                 last = open_tree.event.end - proof.was
                 made = [e for e in events.get(_key(proof.name, proof.args), ()) if e.end <= last]
                 if made and _key_of(proof) not in result:
-                    because = _because(model, made[-1], all, ()) or Because(made[-1])
+                    because = _because(model, made[-1], all, ()) or ExplainedEvent(made[-1])
                     result[_key_of(proof)] = because
                     open_trees.append(because)
     return result
@@ -82,28 +82,28 @@ def _key_of(proof: Proof) -> OrderKey:
     return (proof.was, *_key(proof.name, proof.args))
 
 
-def _because(model: DerivedEvents, event: Event, all: bool, above: tuple[str, ...]) -> Because | None:
+def _because(model: DerivedEvents, event: Event, all: bool, above: tuple[str, ...]) -> ExplainedEvent | None:
     """The tree below an event; None where every derivation leads back to one that it is to explain."""
     if event.id not in model.derivations:
-        return Because(event)
+        return ExplainedEvent(event)
     if event.id in above:
         return None
-    result: list[tuple[Derivation, tuple[Because, ...]]] = []
+    result: list[tuple[Derivation, tuple[ExplainedEvent, ...]]] = []
     more = 0
     for way in model.derivations[event.id]:
         if result and not all:
             more += 1
             continue
         parts = [
-            _because(model, p, all, (*above, event.id)) if p.id != event.id or way.rule else Because(p)
+            _because(model, p, all, (*above, event.id)) if p.id != event.id or way.rule else ExplainedEvent(p)
             for p in way.parts
         ]
         if None not in parts:
             result.append((way, tuple(p for p in parts if p is not None)))
-    return Because(event, tuple(result), more) if result else None
+    return ExplainedEvent(event, tuple(result), more) if result else None
 
 
-def show_tree(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
+def show_tree(tree: ExplainedEvent, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
     return str(_Shown(clock, _namer(prefixes), tree.made).event(tree))
 
 
@@ -120,9 +120,9 @@ class _Shown:
 
     clock: Clock
     name: Namer
-    made: Mapping[OrderKey, Because]
+    made: Mapping[OrderKey, ExplainedEvent]
 
-    def event(self, tree: Because) -> Tree:
+    def event(self, tree: ExplainedEvent) -> Tree:
         if held_by((tree.event.type, len(tree.event.args))) is not None:
             facts = tuple(self.fact(proof) for way, _ in tree.ways for proof in way.proofs)
             return Tree(show_event(tree.event, self.clock), facts)
@@ -135,7 +135,7 @@ class _Shown:
             rules.append(Tree(f"and {counted(tree.more, 'more derivation')} (--all shows them)"))
         return Tree(f"{show_event(tree.event, self.clock)}{source}", tuple(rules))
 
-    def parts(self, parts: tuple[Because, ...]) -> list[Tree]:
+    def parts(self, parts: tuple[ExplainedEvent, ...]) -> list[Tree]:
         """The events of a derivation; of many of one type in a row, as a run has them, the first ones and the last."""
         rows = [list(same) for _, same in groupby(parts, key=lambda part: part.event.type)]
         return [tree for row in rows for tree in _some(row, self.event)]
@@ -159,7 +159,7 @@ def _some(row: Sequence[T], show: Callable[[T], Tree]) -> list[Tree]:
     return [*first, Tree(f"… {len(row) - len(first) - 1:,} more"), show(row[-1])]
 
 
-def tree_as_json(tree: Because, clock: Clock) -> dict[str, Any]:
+def tree_as_json(tree: ExplainedEvent, clock: Clock) -> dict[str, Any]:
     event = tree.event
     shown: dict[str, Any] = {
         "type": event.type,
@@ -186,11 +186,11 @@ def _proof_as_json(proof: Proof) -> dict[str, Any]:
     return {"name": proof.name, "args": [to_json(a) for a in proof.args], **was, **below}
 
 
-def tree_as_mermaid(tree: Because, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
+def tree_as_mermaid(tree: ExplainedEvent, clock: Clock, prefixes: Mapping[str, str] | None = None) -> str:
     """A derivation as a Mermaid diagram: events as boxes, rules on the arrows."""
     shown, chart = _Shown(clock, _namer(prefixes), {}), Flowchart("BT")
 
-    def visit(because: Because) -> str:
+    def visit(because: ExplainedEvent) -> str:
         name, _ = chart.box(show_event(because.event, clock), ("[", "]") if because.ways else ("(", ")"))
         for derivation, parts in because.ways:
             if not derivation.rule:

@@ -19,7 +19,7 @@ from augury.core.arrays import Array, Integers, RowIds
 from augury.graphs import classify as t
 from augury.graphs.functions import FUNCTIONS, ExpressionError
 from augury.graphs.lexical import FALSE, RANKED, TRUE, show_double
-from augury.graphs.rdf_terms import UNBOUND, Terms, Worth, key_of
+from augury.graphs.rdf_terms import UNBOUND, Terms, TermValues, key_of
 from augury.graphs.solutions import SolutionTable
 from augury.storage.unique import unique, unique_first_inverse, unique_inverse
 
@@ -56,7 +56,7 @@ class TermColumn:
     """Terms by number, UNBOUND where there is an error; _PENDING where the worth alone is known. One row may stand for all."""
 
     numbers: Integers
-    worth: Worth
+    worth: TermValues
 
 
 class TermExpressions:
@@ -173,7 +173,7 @@ class TermExpressions:
         """Terms, with what they stand for; where there is none it does not matter what."""
         worth = self.terms.worth
         if not len(worth):
-            return TermColumn(numbers, Worth(*(np.zeros(len(numbers), column.dtype) for column in worth.columns)))
+            return TermColumn(numbers, TermValues(*(np.zeros(len(numbers), column.dtype) for column in worth.columns)))
         return TermColumn(numbers, worth.of(numbers))
 
     def _if(self, test: Truth, first: TermColumn, second: TermColumn) -> TermColumn:
@@ -199,7 +199,7 @@ class TermExpressions:
         error, number, rank, sure = np.broadcast_arrays(error, number, rank, sure)
         numbers = np.where(error, UNBOUND, _PENDING)
         family = np.full(len(numbers), t.NUMBER, np.uint8)
-        result = TermColumn(numbers, Worth(family, number, np.ones(len(numbers), bool), rank))
+        result = TermColumn(numbers, TermValues(family, number, np.ones(len(numbers), bool), rank))
         if sure.all():
             return result
         rows = np.flatnonzero(~sure)
@@ -308,5 +308,7 @@ def _both(a: Truth, b: Truth) -> Truth:
 def _of_truth(truth: Truth) -> TermColumn:
     true, error = np.broadcast_arrays(truth.true, truth.error)
     size = len(true)
-    worth = Worth(np.full(size, t.TRUTH, np.uint8), true.astype(float), np.ones(size, bool), np.zeros(size, np.uint8))
+    worth = TermValues(
+        np.full(size, t.TRUTH, np.uint8), true.astype(float), np.ones(size, bool), np.zeros(size, np.uint8)
+    )
     return TermColumn(np.where(error, UNBOUND, _PENDING), worth)

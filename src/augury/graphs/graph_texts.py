@@ -155,7 +155,7 @@ class EventNames(Protocol):
     def __getitem__(self, event: int, /) -> str: ...
 
 
-class Nameless:
+class UnnamedEvents:
     """Stands for the names of events before they have one."""
 
     def __getitem__(self, event: int) -> str:

@@ -2,7 +2,7 @@
 
 A term is kept as a *key*, the bytes that identify it: `<iri>`, `_:label`, `"text"`, `"text"@tag`,
 `"text"^^<datatype>` (N-Triples without escapes; xsd:string is left out). Numbers of terms do not order. Terms are
-compared by the columns beside, which are filled once for each of them, see `Worth`.
+compared by the columns beside, which are filled once for each of them, see `TermValues`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FAMILIES = {
 
 
 @dataclass
-class Worth:
+class TermValues:
     """The values of terms, by their numbers.
 
     `family` says with which terms one can be compared; `number` is the value of a number, a boolean (0, 1), a time or a
@@ -59,18 +59,18 @@ class Worth:
     rank: Array
 
     @staticmethod
-    def empty() -> Worth:
-        return Worth(np.empty(0, np.uint8), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint8))
+    def empty() -> TermValues:
+        return TermValues(np.empty(0, np.uint8), np.empty(0), np.empty(0, np.bool_), np.empty(0, np.uint8))
 
     def __len__(self) -> int:
         return len(self.family)
 
-    def and_then(self, other: Worth) -> Worth:
+    def and_then(self, other: TermValues) -> TermValues:
         pairs = zip(self.columns, other.columns, strict=True)
-        return Worth(*(np.concatenate(pair) for pair in pairs))
+        return TermValues(*(np.concatenate(pair) for pair in pairs))
 
-    def of(self, rows: RowIds) -> Worth:
-        return Worth(*(column[rows] for column in self.columns))
+    def of(self, rows: RowIds) -> TermValues:
+        return TermValues(*(column[rows] for column in self.columns))
 
     @property
     def columns(self) -> tuple[Array, Array, Array, Array]:
@@ -82,7 +82,7 @@ class Terms:
 
     def __init__(self) -> None:
         self.keys = Keys()
-        self._worth = Worth.empty()
+        self._worth = TermValues.empty()
         self._terms: dict[int, RdfTerm] = {}  # those that somebody looked at
         self._values: dict[int, Value] = {}
         self.answers: dict[tuple[str, tuple[int, ...]], int] = {}  # of functions, see `evaluate.py`
@@ -130,7 +130,7 @@ class Terms:
     # What terms stand for
 
     @property
-    def worth(self) -> Worth:
+    def worth(self) -> TermValues:
         """The values of all terms."""
         if len(self._worth) < self.keys.n:
             self._worth = self._worth.and_then(worth_of(self.keys, len(self._worth)))
@@ -299,10 +299,12 @@ def _seconds(us: int) -> str:
 # What terms stand for
 
 
-def worth_of(keys: Keys, lo: int) -> Worth:
+def worth_of(keys: Keys, lo: int) -> TermValues:
     """The values of the terms from a number on."""
     size = keys.n - lo
-    worth = Worth(np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8))
+    worth = TermValues(
+        np.full(size, c.UNSURE, np.uint8), np.zeros(size), np.ones(size, np.bool_), np.zeros(size, np.uint8)
+    )
     if compiled():
         c.classify(keys.data, keys.ends, lo, keys.n, *worth.columns)
     for row in np.flatnonzero(worth.family == c.UNSURE).tolist():

@@ -28,7 +28,7 @@ from augury.knowledge.fact_table import FactTable, tables_of
 from augury.knowledge.facts import Facts
 from augury.knowledge.near import PointIndex
 from augury.knowledge.nearby import near_by
-from augury.knowledge.solving.changing import Changing
+from augury.knowledge.solving.changing import ChangingFacts
 from augury.knowledge.solving.closures import Closures
 from augury.knowledge.solving.expand import expanded
 from augury.knowledge.solving.materialise import Materialised
@@ -61,7 +61,7 @@ class Knowledge:
         self.solver = Solver(self)
         self.closures = Closures(self)
         self.materialised = Materialised(self)
-        self.changes = Changing(self)
+        self.changes = ChangingFacts(self)
         self.near: dict[tuple[str, int, int, int], tuple[int, PointIndex | None]] = {}  # facts by places on the sphere
         self._bounds: dict[Predicate, Array] = {}
         self._below: dict[Predicate, set[Predicate]] = {}

@@ -70,7 +70,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptState:
     """State of an operator: what it is, and for how many time points, `FAR` without a bound; or the last `count`."""
 
     what: str
@@ -118,7 +118,7 @@ class Spec:
         return isinstance(other, Spec) and self._hash == other._hash and self.key == other.key
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
+    def keeps(self) -> tuple[KeptState, ...]:
         """The rows of inputs that it may ask for again, and for how long."""
         return ()
 
@@ -302,8 +302,8 @@ class ThrottleSpec(Spec):
     owned: bool
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
-        return (Kept("events", FAR, self.count) if self.every is None else Kept("events", self.every),)
+    def keeps(self) -> tuple[KeptState, ...]:
+        return (KeptState("events", FAR, self.count) if self.every is None else KeptState("events", self.every),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -342,8 +342,8 @@ class SessionSpec(Spec):
     most: int
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
-        return (Kept("open sessions", self.most),)
+    def keeps(self) -> tuple[KeptState, ...]:
+        return (KeptState("open sessions", self.most),)
 
 
 # Facts that hold
@@ -408,10 +408,10 @@ class JoinSpec(Spec):
     bounds: JoinBounds = field(compare=False)
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
+    def keeps(self) -> tuple[KeptState, ...]:
         reaches = self.bounds.reach[1], self.bounds.reach[0]
-        left, right = (Kept(side, -int(reach[1])) for side, reach in zip(("left", "right"), reaches, strict=True))
-        return (left, right, Kept("absent", left.points)) if len(self.inputs) > 2 else (left, right)
+        left, right = (KeptState(side, -int(reach[1])) for side, reach in zip(("left", "right"), reaches, strict=True))
+        return (left, right, KeptState("absent", left.points)) if len(self.inputs) > 2 else (left, right)
 
     @property
     def derived_from(self) -> tuple[int, ...]:
@@ -517,9 +517,9 @@ class WindowedSpec(Spec):
     look_back: LookBack | None = field(compare=False)
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
+    def keeps(self) -> tuple[KeptState, ...]:
         waits = 0 if self.look_back is None else self.look_back.ahead(None)
-        return Kept("waiting", waits), Kept(self.looked_for, self.back if self.back >= FAR else self.back - 1)
+        return KeptState("waiting", waits), KeptState(self.looked_for, self.back if self.back >= FAR else self.back - 1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -549,9 +549,9 @@ class CollectSpec(WindowedSpec):
     whole: bool = False  # whether what is collected has the very times of the window
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
+    def keeps(self) -> tuple[KeptState, ...]:
         last = self.collect.last
-        return super().keeps if last is None or last == ALL_COLLECTED else (Kept("collected", FAR, last),)
+        return super().keeps if last is None or last == ALL_COLLECTED else (KeptState("collected", FAR, last),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -583,8 +583,8 @@ class MomentsSpec(Spec):
     longest: int = field(compare=False)  # a match, in time points
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
-        return (Kept("events", self.longest),)
+    def keeps(self) -> tuple[KeptState, ...]:
+        return (KeptState("events", self.longest),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -598,8 +598,8 @@ class RunSpec(Spec):
     moves: Moves = field(compare=False)
 
     @property
-    def keeps(self) -> tuple[Kept, ...]:
-        return tuple(Kept("matches", kept.points) for kept in self.moments.keeps)
+    def keeps(self) -> tuple[KeptState, ...]:
+        return tuple(KeptState("matches", kept.points) for kept in self.moments.keeps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -21,7 +21,7 @@ from augury.algebra.sparql_algebra import Literal, TripleNeeds, needs
 from augury.algebra.sparql_parser import read_pattern
 from augury.core.errors import DataError, brief
 from augury.core.model import Iri
-from augury.graphs.graph_texts import HasBlanks, Nameless, ReadAhead, read
+from augury.graphs.graph_texts import HasBlanks, ReadAhead, UnnamedEvents, read
 from augury.graphs.oxigraph import oxigraph, said_by_parser
 from augury.graphs.rdf_terms import Terms, n_triples, term_of
 from augury.sources.arrow_cells import ArrowCells, is_text
@@ -101,7 +101,7 @@ class GraphColumns:
         if len(self.terms) > _MANY:
             self.terms = Terms()
         try:
-            result, terms = read(texts, self.terms, needs, Nameless()), self.terms
+            result, terms = read(texts, self.terms, needs, UnnamedEvents()), self.terms
         except HasBlanks:
             result, terms = read(texts, Terms(), TripleNeeds()), None
         if result.malformed:

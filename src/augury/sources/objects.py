@@ -166,7 +166,7 @@ def _first(*times: int | None) -> int | None:
 # Column by column
 
 
-class Irregular(Exception):
+class IrregularObjects(Exception):
     """Objects that have to be looked at one by one: of many shapes, or wrong."""
 
 
@@ -184,11 +184,11 @@ class ObjectHeading(EventHeading):
         if self.width is None:
             if attributes is None and self.data:
                 if is_known(type, plan):
-                    raise Irregular
+                    raise IrregularObjects
                 return []
             return super().args(type, plan)
         if attributes is not None and len(attributes) != self.width:
-            raise Irregular
+            raise IrregularObjects
         return [(_listed(i), attributes[i] if attributes else None) for i in range(self.width)]
 
 
@@ -211,7 +211,7 @@ def by_shape(items: Items, names: ColumnNames, type: str | None) -> Iterator[tup
     shapes = list(map(tuple, objects))
     different = dict.fromkeys(shapes)
     if len(different) > _SHAPES:
-        raise Irregular
+        raise IrregularObjects
     places: dict[tuple[str, ...], list[int]] = {shape: [] for shape in different}
     for i, shape in enumerate(shapes):
         places[shape].append(i)
@@ -227,7 +227,7 @@ def _sheets(
     listed: list[Cells] | None = None
     if lists is not None:
         if not set(map(_type, lists)) <= {list, tuple} or len(set(map(len, lists))) > 1:
-            raise Irregular
+            raise IrregularObjects
         listed = [PlainCells(values) for values in zip(*lists, strict=True)]
     named: dict[str, Cells] = {key: PlainCells(values) for key, values in columns.items()}
     yield rows, *_sheet(named, listed, len(objects), names, type)
@@ -259,14 +259,14 @@ _type = type
 def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     """Events and revocations that are objects of Python, by columns."""
     if not all(item.known is None or MIN_TIME <= item.known <= MAX_TIME for item in objects):
-        raise Irregular
+        raise IrregularObjects
     if not all(item.start >= MIN_TIME and item.end <= MAX_TIME for item in objects if isinstance(item, Event)):
-        raise Irregular
+        raise IrregularObjects
     history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():
         attributes = plan.declared.get(name)
         if attributes is not None and len(attributes) != arity:
-            raise Irregular
+            raise IrregularObjects
         if attributes is not None:
             pairs = zip(batch.columns, attributes, strict=True)
             batch.columns = [declared(c, a, plan.prefixes) for c, a in pairs]
@@ -280,14 +280,14 @@ def interval(time: Array | None, start: Times | None, end: Times | None) -> tupl
     else:
         first, last = _coalesced(start, time, end), _coalesced(end, time, start)
     if (first == MISSING).any() or (first is not last and ((last == MISSING).any() or (first > last).any())):
-        raise Irregular
+        raise IrregularObjects
     return first, last
 
 
 def _coalesced(*times: Times | None) -> Array:
     columns = [t for t in times if t is not None]
     if not columns:
-        raise Irregular
+        raise IrregularObjects
     result = columns[0]
     for other in columns[1:]:
         result = np.where(result == MISSING, other, result)

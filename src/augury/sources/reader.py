@@ -27,7 +27,7 @@ from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
 from augury.sources.heading import NAMES, ColumnNames, EventHeading, declares_type
 from augury.sources.history import Batch, History
-from augury.sources.objects import FORM, Irregular, by_shape, interval, item_from, of_events
+from augury.sources.objects import FORM, IrregularObjects, by_shape, interval, item_from, of_events
 from augury.sources.problems import Problem, Skipped
 from augury.sources.python_cells import ColumnCells
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -233,7 +233,7 @@ class Reader:
         try:
             with uncollected():
                 history = self._objects(items, names, type, clock)
-        except (Irregular, DataError):
+        except (IrregularObjects, DataError):
             read = lambda row: item_from(items.objects[row], self.plan, clock, names, type)  # noqa: E731
             history, problems = self._one_by_one(items, read)
         return self._checked(history, items, problems)
@@ -251,7 +251,7 @@ class Reader:
                 if self._has_graphs(name):
                     batch.columns = [self.graphs.column(name, ColumnCells(column)) for column in batch.columns]
             return result
-        raise Irregular
+        raise IrregularObjects
 
     def sheet(self, sheet: Sheet, names: ColumnNames = NAMES, type: str | None = None) -> History:
         """Rows under a header."""
@@ -264,7 +264,7 @@ class Reader:
         clock, problems = self._begin(sheet, lambda: _first_of_sheet(sheet, heading)), sheet.problems
         try:
             history = self._by_columns(sheet, heading, clock)
-        except (Irregular, DataError):
+        except (IrregularObjects, DataError):
             history, problems = self._one_by_one(sheet, lambda row: self._item(sheet, heading, row, clock))
         return self._checked(history, sheet, problems)
 
@@ -346,7 +346,7 @@ class Reader:
             if rows is not None and not len(rows):
                 continue
             if name is None:
-                raise Irregular
+                raise IrregularObjects
             own_columns = heading.own_columns(name, self.plan)
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
@@ -388,7 +388,7 @@ class Reader:
             return [heading.type], np.zeros(len(sheet), np.int64)
         values, index = coded(sheet[heading.names.type].written()).distinct()
         if not all(v is None or isinstance(v, str) for v in values):
-            raise Irregular
+            raise IrregularObjects
         return [v or None for v in values], index  # type: ignore[misc]
 
     def _revocations(
@@ -414,7 +414,7 @@ class Reader:
                 continue
             id = None if ids is None or names.id in attributes[index[row]] else ids[row]
             if op != "revoke" or id is None:
-                raise Irregular
+                raise IrregularObjects
             said = known_times is not None and names.known not in attributes[index[row]] and known_times[row] != MISSING
             since = int(known_times[row]) if said and known_times is not None else None
             history.revoked.append((int(order[row]), Revocation(id, since)))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
-from augury.core.standing import Counts
+from augury.core.standing import InputCounts
 from augury.spark import host
 from augury.spark.packages import bucket_keys
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
@@ -43,7 +43,7 @@ class Detections(Outputs):
         return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=False)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> InputCounts:
         """What became of all rows: accepted, repeated, rejected, malformed. It reads the events once more."""
         return self.pipeline.counts
 

@@ -16,7 +16,7 @@ from augury.algebra.plan import Plan
 from augury.compiled import check_clock
 from augury.core.clock import Clock
 from augury.core.model import Event
-from augury.core.standing import Counts
+from augury.core.standing import InputCounts
 from augury.knowledge.facts import Facts
 from augury.knowledge.graphs import read_facts
 from augury.settings import Task
@@ -91,7 +91,7 @@ class SparkJob(FileRun):
     ) -> None:
         super().__init__(spark, task, execution or Execution())
         self.empty = False  # whether nothing was detected and written
-        self.counts: Counts | None = None  # what became of all rows, where wrong ones are skipped
+        self.counts: InputCounts | None = None  # what became of all rows, where wrong ones are skipped
         with user_errors(self.places):
             self.detections = Detections(self.pipeline, until)
 

@@ -19,7 +19,7 @@ from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock
 from augury.core.errors import RunError
 from augury.core.model import Fact
-from augury.core.standing import Counts
+from augury.core.standing import InputCounts
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
 from augury.planner.place_conditions import place_conditions
@@ -297,7 +297,7 @@ class Pipeline:
         return rows.where(F.col("problem").isNotNull())
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> InputCounts:
         """What became of all rows of a history, which are read once more; of those with one id the first one counts."""
         blank = F.lit(None).cast("string")
         sources = [self.raw(source) for source in self.sources if source.tells_time]
@@ -311,7 +311,7 @@ class Pipeline:
         assert total is not None, "a total is one row"
         repeated, rejected = self._again(rows.where(~F.col("wrong") & F.col("id").isNotNull())) if self.ids else (0, 0)
         accepted = total["rows"] - total["wrong"] - repeated - rejected
-        return Counts(total["rows"], accepted, repeated, 0, rejected, total["wrong"])
+        return InputCounts(total["rows"], accepted, repeated, 0, rejected, total["wrong"])
 
     def _again(self, rows: DataFrame) -> tuple[int, int]:
         """How many rows with an id are like the first one with it, and how many are others."""

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.core.clock import read_timestamp, show_duration, show_timestamp
 from augury.core.errors import AuguryError, DataError, RunError, visible
-from augury.core.standing import Counts
+from augury.core.standing import InputCounts
 from augury.settings import Emit
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
@@ -57,10 +57,10 @@ class Tally:
     state_bytes: int = 0
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> InputCounts:
         """What became of all rows. Those that no rule can use are accepted, whatever their id."""
         accepted = self.received - self.repeated - self.late - self.rejected - self.skipped
-        return Counts(self.received, accepted, self.repeated, self.late, self.rejected, self.skipped)
+        return InputCounts(self.received, accepted, self.repeated, self.late, self.rejected, self.skipped)
 
     def __str__(self) -> str:
         waits = f", watermark {self.watermark}" if self.watermark else ""

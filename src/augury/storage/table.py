@@ -32,8 +32,8 @@ __all__ = [
     "RANK",
     "RIGHT",
     "START",
+    "GreatestValue",
     "Index",
-    "Latest",
     "Links",
     "Table",
     "Tables",
@@ -337,7 +337,7 @@ class Index:
         return rows if bool((times[1:] >= times[:-1]).all()) else rows[np.argsort(times, kind="stable")]
 
 
-class Latest:
+class GreatestValue:
     """The greatest value of a field among the first rows of a table."""
 
     def __init__(self, table: Table, field: int) -> None:

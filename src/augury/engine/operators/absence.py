@@ -11,7 +11,7 @@ from augury.core.arrays import Array, RowIds
 from augury.engine.operators.windows import Windowed, least_open
 from augury.planner.specs import AbsenceSpec
 from augury.storage.frame import frame_of, store
-from augury.storage.table import END, LEFT, NONE, START, Latest, grown
+from augury.storage.table import END, LEFT, NONE, START, GreatestValue, grown
 from augury.storage.unique import difference, unique, unique_first
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Absence(Windowed):
         self.blocks = np.array([(0, low, 1, START, 0), (1, END, 0, high, 0)], np.int64)
         low_out, high_out = out.labels[spec.window]
         self.standing_index = out.table.index(tuple(out.vars[v] for v in keys), high_out)
-        self.latest = Latest(out.table, high_out)
+        self.latest = GreatestValue(out.table, high_out)
         self.blocked_by = np.array([(1, low_out, 0, START, 0), (0, END, 1, high_out, 0)], np.int64)
         runtime.asks(self, spec.where)
 

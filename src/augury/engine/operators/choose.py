@@ -227,7 +227,7 @@ class Choose(Chooser):
         self.decide([], candidates)
 
 
-class Agree(EachRow):
+class AgreeingPairs(EachRow):
     """Of the pairs that `recent per` has chosen, those that agree and meet the other conditions."""
 
     def __init__(self, runtime: Runtime, spec: AgreeSpec) -> None:

@@ -23,7 +23,7 @@ from augury.planner.specs import CollectSpec
 from augury.storage.frame import Frame, frame_of, joined_frames
 from augury.storage.grouping import Slices, in_groups
 from augury.storage.kernels.pairs import probe_last, rows_with_last
-from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, Latest, Table
+from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, GreatestValue, Table
 from augury.storage.unique import is_in, unique, unique_inverse
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CollectOperator(Windowed):
         self.index = collected.table.index(tuple(collected.vars[v] for v in keys))
         self.order_field = rows.labels[self.window][1]
         self.row_index = rows.table.index(tuple(rows.vars[v] for v in keys), self.order_field)
-        self.latest = Latest(rows.table, self.order_field)
+        self.latest = GreatestValue(rows.table, self.order_field)
         nothing_else = not (self.open or collect.where or self.several_collected)
         self.of_last = (  # the fields by which `last n` counts, where nothing else decides what is collected
             [collected.vars[v] for v in dict.fromkeys((*keys, *self.others)) if v in collected.vars]

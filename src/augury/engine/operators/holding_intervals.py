@@ -163,7 +163,7 @@ class HoldingIntervals(Operator):
         return super().bytes + self.chains.bytes
 
 
-class Ended(EachRow):
+class EndedIntervals(EachRow):
     """Of intervals in which facts hold those with a beginning and an end."""
 
     def mapped(self, frame: Frame) -> Frame:

@@ -17,7 +17,7 @@ from augury.planner.specs import JoinSpec
 from augury.storage.frame import Frame, View, store
 from augury.storage.guard import foresee
 from augury.storage.kernels.pairs import copy_pairs, latest_start, probe
-from augury.storage.table import END, NONE, RANK, START, Latest
+from augury.storage.table import END, NONE, RANK, START, GreatestValue
 
 if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
@@ -46,7 +46,7 @@ class JoinOperator(Pairing):
         self.indexes = tuple(view.table.index(tuple(view.vars[v] for v in self.keys)) for view in (left, right))
         self.simple = not (self.where or self.gap or self.open)
         self.plan = self._plan() if self.simple else None
-        self.latest = (Latest(left.table, END), Latest(right.table, END))
+        self.latest = (GreatestValue(left.table, END), GreatestValue(right.table, END))
         if self.absent is not None:
             self._block(self.absent, right, spec.absent_keys)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
 
 
-class Settled(EachRow, Clocked):
+class SettledRows(EachRow, Clocked):
     """The rows that the clock has reached: what must be absent up to their ends has stayed away.
 
     An event that ends before that, as the answer of a query with an absence at its end, is there no sooner.

@@ -20,7 +20,7 @@ from augury.core.clock import Clock
 from augury.core.errors import RunError, counted
 from augury.core.model import Event, Value
 from augury.explain.tree import Tree
-from augury.explain.why import Because, tree_as_json
+from augury.explain.why import ExplainedEvent, tree_as_json
 from augury.explain.why_not.asked import Asked, bind, read_asked, underivable
 from augury.explain.why_not.candidates import Nearby
 from augury.explain.why_not.search import Search, rank_of
@@ -86,7 +86,7 @@ def misses_as_json(misses: Iterable[Miss], clock: Clock) -> list[dict[str, Any]]
     return [
         {
             "rule": miss.rule,
-            "parts": [tree_as_json(Because(part), clock) for part in miss.parts],
+            "parts": [tree_as_json(ExplainedEvent(part), clock) for part in miss.parts],
             "total": miss.total,
             "failed": list(miss.failed),
         }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Spans = dict[Predicate, tuple[Array, Array, RowIds]]
 
 
-class Changing:
+class ChangingFacts:
     """Changes of facts. Those of a step are undone where the step fails."""
 
     def __init__(self, knowledge: Knowledge) -> None:

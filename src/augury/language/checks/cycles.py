@@ -15,7 +15,7 @@ from augury.algebra.terms import walk as walk_terms
 from augury.core.errors import Findings
 from augury.language.checks.arity import head_of
 from augury.language.checks.counters import ShortRead, counts_to_an_end
-from augury.language.checks.making import Making, way_round
+from augury.language.checks.making import MadePositions, way_round
 
 _WORDS = {
     "negation": "the absence that it asks for",
@@ -84,7 +84,7 @@ def _check_computing(plan: Plan, group: list[Predicate], findings: Findings) -> 
     """A cycle that computes must lengthen the interval somewhere, or count to a constant, or it never ends."""
     rules = [rule for rule in plan.rules if rule.predicate in group]
     since = any(rule.since is not None for rule in rules)
-    making = Making(plan.clauses)
+    making = MadePositions(plan.clauses)
     reads = [read for rule in rules for read in _short_reads(rule, group, plan.tick, since)]
     computing = [rule for rule in rules if _computes_head(rule, making)]
     short: dict[Predicate, set[Predicate]] = {}
@@ -135,7 +135,7 @@ def _lengthens(node: n.Node) -> bool:
     return (isinstance(node, n.Join) and node.op == "SEQ") or (isinstance(node, n.Repeat) and node.count > 1)
 
 
-def _computes_head(rule: n.Rule, making: Making) -> bool:
+def _computes_head(rule: n.Rule, making: MadePositions) -> bool:
     where = [c for node in n.walk(rule.body) for c in n.conditions(node)]
     bound = {v for scan in n.scans(rule.body) for v in variables(*scan.args)}
     made = making.made(where, bound)

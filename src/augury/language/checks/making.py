@@ -15,7 +15,7 @@ from augury.algebra.terms import Build, Expr, Var, computes, variables
 from augury.core.errors import Note
 
 
-class Making:
+class MadePositions:
     """The argument positions of static predicates at which a made value may come out."""
 
     def __init__(self, clauses: Iterable[n.Clause]) -> None:

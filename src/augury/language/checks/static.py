@@ -15,7 +15,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.strata import components, cycle, static_reads
 from augury.algebra.terms import Build, Expr, Wild, variables, walk
 from augury.core.errors import Findings, Note, Span
-from augury.language.checks.making import Making, calls_in, way_round
+from augury.language.checks.making import MadePositions, calls_in, way_round
 from augury.language.checks.scope import occurrences, singletons, terms_of
 
 Mode = tuple[bool, ...]
@@ -174,7 +174,7 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
     """A recursive clause may take values apart and pass them on, but not make new ones."""
     reads = static_reads(plan.clauses)
     plain = {head: set(targets) for head, targets in reads.items()}
-    making = Making(plan.clauses)
+    making = MadePositions(plan.clauses)
     for group in components(plain, plain):
         for clause in plan.clauses:
             recursive = any(call.predicate in group for c in clause.body for call in calls_in(c))
@@ -186,7 +186,7 @@ def _check_building(plan: Plan, modes: _Modes, findings: Findings) -> None:
                     _endless(clause, arg, group, plain, findings)
 
 
-def _endless_argument(clause: n.Clause, mode: Mode, making: Making, group: list[Predicate]) -> Expr | None:
+def _endless_argument(clause: n.Clause, mode: Mode, making: MadePositions, group: list[Predicate]) -> Expr | None:
     """What a recursive clause makes and hands on: to a call of its own cycle, or to its caller."""
     bound = variables(*(a for a, is_bound in zip(clause.args, mode, strict=True) if is_bound))
     for condition, bound_so_far, made in making.steps(clause.body, bound, group):

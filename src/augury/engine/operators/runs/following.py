@@ -23,7 +23,7 @@ from augury.engine.operators.runs.moments import Moments
 from augury.engine.operators.runs.number_tests import MomentNumbers, number_tests
 from augury.engine.operators.runs.running_aggregates import RunningAggregates, kept_along
 from augury.engine.operators.runs.seeking import Seeking
-from augury.engine.operators.runs.sight import Members, Sight, once
+from augury.engine.operators.runs.sight import MatchBindings, Members, once
 from augury.planner.run_moves import Move, left_out
 from augury.planner.run_questions import Question
 from augury.planner.specs import RunSpec
@@ -54,7 +54,7 @@ class MomentEdges(Operator):
         super().__init__(runtime, spec)
         run, rule, moves = spec.run, spec.rule, spec.moves
         self.run, self.moments = run, runtime.operator(spec.moments, Moments)
-        self.sight = Sight(runtime, run, self.moments, tuple(map(runtime.view, spec.parts)), rule)
+        self.sight = MatchBindings(runtime, run, self.moments, tuple(map(runtime.view, spec.parts)), rule)
         self.bound, self.moves, self.starts, self.turns = moves.bound, moves.all, moves.starts, moves
         self.choosy, self.chosen, self.next, self.leads = moves.choosy, moves.chosen, moves.next, moves.leads
         if len(self.moves) > _MOST or len(run.parts) > _MOST:

@@ -26,7 +26,7 @@ from augury.engine.operators.runs.kernels.records import (
     RunShape,
     SearchStates,
 )
-from augury.engine.operators.runs.matches import Whole, may_end
+from augury.engine.operators.runs.matches import CompletionCheck, may_end
 from augury.engine.operators.runs.sight import Members
 from augury.engine.saved import check_numbers, is_array, require, unragged
 from augury.planner.specs import GreedyRunSpec
@@ -47,7 +47,7 @@ def _counts_alone(run: Run) -> bool:
     return counts and all(part.label is None and bound_vars(part.input) <= set(run.key) for part in singles)
 
 
-class Greedy(MomentEdges):
+class GreedyMatches(MomentEdges):
     """Matches by first event: of each the longest, or shortest; then what SKIP leaves.
 
     A change decides anew from the first match that has looked so far, until all is as it was. A row has its first moment
@@ -59,7 +59,7 @@ class Greedy(MomentEdges):
     def __init__(self, runtime: Runtime, spec: GreedyRunSpec) -> None:
         super().__init__(runtime, spec)
         run = spec.run
-        self.whole = Whole(runtime, run, self)
+        self.whole = CompletionCheck(runtime, run, self)
         self.shape = self._shape()
         # What is left of first events that are settled: after those that are closed, from which moment on, or which key, the
         # next match may begin when.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _NEVER = -(2**61)
 
 
-class Whole:
+class CompletionCheck:
     """The bindings of a complete match, and whether it meets the conditions on the whole."""
 
     def __init__(self, runtime: Runtime, run: Run, edges: MomentEdges) -> None:
@@ -143,13 +143,13 @@ def _computed(result: RunResult, seen: Frame, kept: Array, compute: Compute) -> 
     return seen.take(rows), kept[rows]
 
 
-class Complete(EachRow):
+class CompleteMatches(EachRow):
     """Partial matches whose last parts may be left out, with their results, that meet what is asked of the whole."""
 
     def __init__(self, runtime: Runtime, spec: CompleteSpec) -> None:
         super().__init__(runtime, spec)
         self.partials, self.run = runtime.operator(spec.partials, Partials), spec.partials.run
-        self.whole = Whole(runtime, self.run, self.partials)
+        self.whole = CompletionCheck(runtime, self.run, self.partials)
         self.may_end = np.array(may_end(self.run), bool)
         self.least = np.array([part.least for part in self.run.parts], np.int64)
         runtime.asks(self, (*self.whole.where, *(c for part in self.run.parts for c in (*part.where, *part.after))))
@@ -185,7 +185,7 @@ class _Start(Occurrence):
         self.bound = 0  # where the next one may start, once one of these is taken
 
 
-class Longest(Chooser):
+class LongestMatches(Chooser):
     """Of the matches with the same first event those with the most iterations, or the fewest; then what SKIP leaves.
 
     A change decides anew from its first event on, until a decision is met that was made before in the same place.

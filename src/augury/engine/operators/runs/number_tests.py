@@ -17,7 +17,7 @@ from augury.algebra.sparql_algebra import Expression as TermExpression
 from augury.algebra.terms import Apply, Const, Expr, Prev, Var
 from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
-from augury.engine.operators.runs.sight import Sight
+from augury.engine.operators.runs.sight import MatchBindings
 from augury.graphs import lexical as lex
 from augury.graphs.classify import NUMBER
 from augury.planner.run_moves import Move, may_be_left_out
@@ -57,7 +57,7 @@ class MomentNumbers:
     are known, and whether its moments follow one another in their chain just as they are numbered.
     """
 
-    def __init__(self, sight: Sight) -> None:
+    def __init__(self, sight: MatchBindings) -> None:
         self.sight = sight
         self.operands: list[Operand] = []
         self.fields: list[tuple[int, int]] = []  # of codes: part and field
@@ -184,13 +184,13 @@ class NumberTests:
         return mask
 
 
-def rows_of(sight: Sight, part: int, lo: int, hi: int) -> tuple[Array, Array]:
+def rows_of(sight: MatchBindings, part: int, lo: int, hi: int) -> tuple[Array, Array]:
     """The rows of a part that moments are, and which moments are any."""
     rows = sight.moments.out.table.data[sight.moments.row_fields[part], lo:hi]
     return rows[rows >= 0], rows >= 0
 
 
-def numbers_of(sight: Sight, operand: Operand, lo: int, hi: int) -> Array | None:
+def numbers_of(sight: MatchBindings, operand: Operand, lo: int, hi: int) -> Array | None:
     """The numbers of moments; None where some value is none that a float can hold."""
     column = np.full(hi - lo, operand.value)
     if operand.part < 0:
@@ -250,7 +250,7 @@ def _moment(operand: Operand) -> int:
     return -1 if operand.second or operand.part < 0 else operand.part
 
 
-def _all_tests(questions: Iterable[Question], move: Move, sight: Sight) -> list[Test] | None:
+def _all_tests(questions: Iterable[Question], move: Move, sight: MatchBindings) -> list[Test] | None:
     """Conditions of a move as comparisons of numbers; None where one is something else."""
     tests: list[Test] = []
     for asked in questions:
@@ -267,7 +267,7 @@ def number_tests(move: Move, numbers: MomentNumbers) -> NumberTests | None:
     return None if tests is None else NumberTests(move, numbers, tests)
 
 
-def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
+def _tests(asked: Question, move: Move, sight: MatchBindings) -> list[Test] | None:
     condition = asked.condition
     if not isinstance(condition, Compare) or may_be_left_out(asked, move, sight.run, sight.views):
         return None
@@ -278,7 +278,7 @@ def _tests(asked: Question, move: Move, sight: Sight) -> list[Test] | None:
     return None if a is None or b is None else [(condition.op, a, b)]
 
 
-def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[Test] | None:
+def _of_filters(call: Apply, asked: Question, move: Move, sight: MatchBindings) -> list[Test] | None:
     """The filters of a graph pattern that compare two variables, or one with a number."""
     function = sight.runtime.plan.functions.get(call.function)
     meets = None if function is None else function.call
@@ -297,7 +297,7 @@ def _of_filters(call: Apply, asked: Question, move: Move, sight: Sight) -> list[
 
 
 def _term_operand(
-    arg: TermExpression, values: dict[str, Expr], asked: Question, move: Move, sight: Sight
+    arg: TermExpression, values: dict[str, Expr], asked: Question, move: Move, sight: MatchBindings
 ) -> Operand | None:
     if isinstance(arg, Constant) and isinstance(arg.term, Literal):
         name, value = lex.family(arg.term)
@@ -320,7 +320,7 @@ def _last_of(result: RunResult | None) -> Expr | None:
     return result.aggregate.args[0]
 
 
-def operand_of(term: Expr, asked: Question, move: Move, sight: Sight) -> Operand | None:
+def operand_of(term: Expr, asked: Question, move: Move, sight: MatchBindings) -> Operand | None:
     """The number that a variable is: at the second event, or as an earlier value at the first one."""
     if isinstance(term, Const):
         value = term.value

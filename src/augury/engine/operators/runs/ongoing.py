@@ -32,7 +32,7 @@ class GoingOn:
     shutting: Array
 
 
-class Ongoing:
+class OngoingMatches:
     """An event that is to come may go on with a partial match by a move if it may start early enough: no later than the end
     of what follows already, by NEXT any event of the run, by THEN the soonest of the part; and no later than the window
     and the conditions on times allow."""

@@ -29,7 +29,7 @@ from augury.engine.operators.runs.kernels.growth import (
 )
 from augury.engine.operators.runs.kernels.records import MoveTests, PartialRows, RunMoves
 from augury.engine.operators.runs.number_tests import LaterTests
-from augury.engine.operators.runs.ongoing import GoingOn, Ongoing
+from augury.engine.operators.runs.ongoing import GoingOn, OngoingMatches
 from augury.engine.operators.runs.sight import Members, once, without_open
 from augury.engine.saved import check_numbers, is_array, require
 from augury.planner.run_moves import Move, left_out
@@ -59,7 +59,7 @@ class Partials(MomentEdges):
         self.run_moves = RunMoves(self.ends, self.least, self.most, self.longest)
         self.later = LaterTests(self.moves, self.numbers)
         self.numbers.clear()
-        self.ongoing = Ongoing(self)
+        self.ongoing = OngoingMatches(self)
         self._ongoing: GoingOn | None = None  # what may go on, as it was when it was last asked what is needed
         self._open: Array | None = None  # the moments that something may follow, as of then
 

@@ -13,7 +13,7 @@ from augury.algebra.terms import Aggregate, Expr, labels, variables
 from augury.core.arrays import Array
 from augury.engine.operators.runs import kernels as k
 from augury.engine.operators.runs.kernels.match_states import ITSELF, NO_KEY, extend_states
-from augury.engine.operators.runs.sight import Sight
+from augury.engine.operators.runs.sight import MatchBindings
 from augury.planner.run_questions import has_earlier
 from augury.storage.accumulator import Accumulator, Picks
 from augury.storage.frame import Frame
@@ -29,7 +29,7 @@ class RunningAggregate:
     aggregate: Aggregate
 
 
-def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: Sight) -> tuple[RunningAggregate, ...]:
+def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: MatchBindings) -> tuple[RunningAggregate, ...]:
     """The aggregates that one more iteration just adds to: those of values that the iteration alone has."""
     running: dict[RunningAggregate, None] = {}
     scalars = sight.runtime.context.scalars
@@ -45,7 +45,7 @@ def kept_along(run: Run, asked: Sequence[tuple[int, Aggregate]], sight: Sight) -
 class PartStates:
     """The states of the aggregates over one part, by number of the match."""
 
-    def __init__(self, sight: Sight, part: int, aggregates: Sequence[Aggregate]) -> None:
+    def __init__(self, sight: MatchBindings, part: int, aggregates: Sequence[Aggregate]) -> None:
         self.sight, self.part = sight, part
         self.states = Accumulator(sight.runtime.context, aggregates, fraction=True)
         self.picks = len(self.states.orders)
@@ -113,7 +113,7 @@ class PartStates:
 class RunningAggregates:
     """The aggregates of many matches, by number of the match."""
 
-    def __init__(self, sight: Sight, kept: tuple[RunningAggregate, ...]) -> None:
+    def __init__(self, sight: MatchBindings, kept: tuple[RunningAggregate, ...]) -> None:
         self.kept = kept
         self.parts = {
             part: PartStates(

@@ -46,7 +46,7 @@ class Members(NamedTuple):
     groups: Slices
 
 
-class Sight:
+class MatchBindings:
     """The names of a run."""
 
     def __init__(self, runtime: Runtime, run: Run, moments: Moments, views: tuple[View, ...], rule: str) -> None:
