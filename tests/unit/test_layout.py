@@ -115,10 +115,6 @@ def test_no_two_classes_have_one_name() -> None:
 
 # Pronouns and other words that do not say what a variable holds.
 VAGUE = {"found", "known", "given", "told", "one", "at", "place", "own", "together", "beside", "spread", "mixed"}
-# Packages where some functions still have such variables.
-VAGUE_NAMES_LEFT = {
-    "spark",
-}  # fmt: skip
 PUBLIC_KEYWORDS = {"assert_fact": {"at"}, "retract_fact": {"at"}}
 
 
@@ -126,8 +122,7 @@ def test_variables_say_what_they_hold() -> None:
     """A local variable or a parameter is called after the thing: row, index, fact, match."""
     vague: dict[str, set[str]] = {}
     for path in SOURCE.rglob("*.py"):
-        package = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-        for function in ast.walk(_tree(path)) if package not in VAGUE_NAMES_LEFT else ():
+        for function in ast.walk(_tree(path)):
             if isinstance(function, ast.FunctionDef | ast.Lambda):
                 names = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
                 names |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

@@ -183,8 +183,8 @@ class Detections(Outputs):
             length = F.greatest(F.lit(1), F.lit(longest), length.cast("bigint"))
             frame = frame.crossJoin(F.broadcast(ends.agg(length.alias("slice_length"))))
         else:
-            known = [span for span in spans if span is not None]
-            whole = max(last for _, last in known) - min(first for first, _ in known)
+            filled = [span for span in spans if span is not None]
+            whole = max(last for _, last in filled) - min(first for first, _ in filled)
             frame = frame.withColumn(
                 "slice_length", F.lit(slice_length(longest, whole, self.partitions)).cast("bigint")
             )

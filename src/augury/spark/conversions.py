@@ -194,7 +194,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "float": Conversion(("float", "int"), _as("double")),
     "number": Conversion(("int", "float"), _as("double")),
     "string": Conversion(("string",), _as("string")),
-    "bool": Conversion(("bool",), lambda column, given: column.cast("int").cast("bigint")),
+    "bool": Conversion(("bool",), lambda column, kind: column.cast("int").cast("bigint")),
     "timestamp": Conversion(("timestamp", "string", "int"), _timestamp_of_column),
     "duration": Conversion(("duration", "string"), _duration_of_column),
     "iri": Conversion(("string",), _as("string")),

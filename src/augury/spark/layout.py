@@ -129,9 +129,9 @@ def kinds_of_all(
                 new = common_kind(mine[i], scope.kind(arg))
                 if new != mine[i]:
                     mine[i], changed = new, True
-    mixed = {type for type in plan.derived if exact or is_part(type)}
+    widened = {type for type in plan.derived if exact or is_part(type)}
     return {
-        type: tuple(("json" if kind == "number" and type in mixed else kind) or "json" for kind in kinds)
+        type: tuple(("json" if kind == "number" and type in widened else kind) or "json" for kind in kinds)
         for type, kinds in result.items()
     }
 

@@ -112,13 +112,13 @@ class Pipeline:
             given_facts = _with_triples(given_facts, frames, program.plan)
         graphs = Graphs.of(others)
         entailed = graphs.facts(program.plan) if graphs.given else Facts()
-        known = plan_facts(
+        planned = plan_facts(
             given_facts, program.plan, self.sources, self.inputs_clock, self.execution.broadcast, entailed
         )
-        check_facts(known.facts, program.plan)
-        self.facts = known.facts + (entailed if graphs.given else graphs.facts(program.plan, known.facts))
-        self.sources, self.joined = known.sources, known.joined
-        plan, streams = with_streams(known.plan, known.streams) if known.streams else (known.plan, [])
+        check_facts(planned.facts, program.plan)
+        self.facts = planned.facts + (entailed if graphs.given else graphs.facts(program.plan, planned.facts))
+        self.sources, self.joined = planned.sources, planned.joined
+        plan, streams = with_streams(planned.plan, planned.streams) if planned.streams else (planned.plan, [])
         self.sources = [*self.sources, *streams]
         self.program = program = replace(program, plan=plan)
         varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
@@ -143,16 +143,16 @@ class Pipeline:
     def plan(self) -> Plan:
         return self.program.plan
 
-    def work(self, spread: Stages, stage: Stage, emit: Emit) -> Work:
+    def work(self, staged: Stages, stage: Stage, emit: Emit) -> Work:
         """What workers need to know of a stage."""
         return Work(
-            spread.plan_of(stage),
+            staged.plan_of(stage),
             self.clock,
             self.layout,
             self.shipped,
             Settings(emit=emit, retention=self.retention, longest=self.longest, limits=self.settings.limits),
             self.execution.trace,
-            forward=self.forwarded(spread, stage),
+            forward=self.forwarded(staged, stage),
         )
 
     def staged(self, outputs: Iterable[str], *, alone: bool = False, live: bool = False, slices: bool = True) -> Stages:
@@ -230,20 +230,20 @@ class Pipeline:
         """The columns of arguments that a stage is given."""
         return tuple(sorted({slot for type in stage.reads for slot in self.layout.slots[type]}))
 
-    def own_types(self, spread: Stages, stage: Stage) -> list[Predicate]:
+    def own_types(self, staged: Stages, stage: Stage) -> list[Predicate]:
         """The types whose input events come to a stage: those that it reads, and those of derived types to the first."""
-        derived = spread.plan.derived
+        derived = staged.plan.derived
         first: dict[Predicate, int] = {}
-        for item in reversed(spread.stages):
+        for item in reversed(staged.stages):
             first |= dict.fromkeys(item.gives, item.number)
         there = {part.type for source in self.sources for part in source.parts}
         return [t for t in stage.reads if t in there and (t not in derived or first[t] == stage.number)]
 
-    def forwarded(self, spread: Stages, stage: Stage) -> frozenset[int]:
+    def forwarded(self, staged: Stages, stage: Stage) -> frozenset[int]:
         """The codes of what earlier stages made and later ones, or the answer, still need."""
-        earlier = {t for s in spread.stages[: stage.number - 1] for t in s.gives}
-        later = {t for s in spread.stages[stage.number :] for t in s.reads}
-        result = {t for t in earlier if t in later or t[0] in spread.plan.outputs}
+        earlier = {t for s in staged.stages[: stage.number - 1] for t in s.gives}
+        later = {t for s in staged.stages[stage.number :] for t in s.reads}
+        result = {t for t in earlier if t in later or t[0] in staged.plan.outputs}
         return frozenset(self.layout.codes[t] for t in result) | {ERROR} if earlier else frozenset()
 
     def like_answers(self, events: DataFrame, *more: Column) -> DataFrame:
@@ -271,8 +271,8 @@ class Pipeline:
     def _key_column(self, stage: Stage, number: int, columns: Iterable[str]) -> Column:
         """The hash of one column of the key."""
         layout = self.layout
-        keyed = [(type, at[number]) for type, at in stage.reads.items() if at]
-        places = {type: (layout.slots[type][at], layout.kinds[type][at]) for type, at in keyed}
+        keyed = [(type, position[number]) for type, position in stage.reads.items() if position]
+        places = {type: (layout.slots[type][position], layout.kinds[type][position]) for type, position in keyed}
         kinds = {kind for _, kind in places.values()}
         if len(set(places.values())) == 1 and len(places) == len(stage.reads):
             slot, kind = next(iter(places.values()))
@@ -321,8 +321,8 @@ class Pipeline:
             F.count(F.lit(1)).alias("count"), F.min("place").alias("place")
         )
         each = alike.groupBy("id", "revoke").agg(F.min_by("count", "place").alias("same"), F.sum("count").alias("all"))
-        found = each.agg(F.sum(F.col("same") - 1).alias("same"), F.sum(F.col("all") - F.col("same")).alias("others"))
-        row = found.first()
+        totals = each.agg(F.sum(F.col("same") - 1).alias("same"), F.sum(F.col("all") - F.col("same")).alias("others"))
+        row = totals.first()
         assert row is not None, "a total is one row"
         return row["same"] or 0, row["others"] or 0
 
@@ -341,20 +341,20 @@ class Pipeline:
         slots = ", ".join(f"{c} {self.layout.sql(c)}" for c in self.layout.columns)
         return f"type int, op tinyint, start bigint, end bigint, id string{', ' + slots if slots else ''}, trace string"
 
-    def answers(self, mixed: DataFrame, type: str, changes: bool) -> DataFrame:
+    def answers(self, answers_frame: DataFrame, type: str, changes: bool) -> DataFrame:
         """The answers of one type, with its attributes by name."""
         predicates = [t for t in self.plan.derived if t[0] == type]
-        parts = [self._answers(mixed, predicate, changes, len(predicates) > 1) for predicate in predicates]
+        parts = [self._answers(answers_frame, predicate, changes, len(predicates) > 1) for predicate in predicates]
         return reduce(lambda x, y: x.unionByName(y, allowMissingColumns=True), parts)
 
-    def _answers(self, mixed: DataFrame, type: Predicate, changes: bool, several: bool) -> DataFrame:
+    def _answers(self, answers_frame: DataFrame, type: Predicate, changes: bool, several: bool) -> DataFrame:
         layout = self.layout
         names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
         columns = [
             as_spark(F.col(slot), kind).alias(name)
             for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
         ]
-        return self._rows(mixed.where(F.col("type") == layout.codes[type]), columns, changes)
+        return self._rows(answers_frame.where(F.col("type") == layout.codes[type]), columns, changes)
 
     def _rows(self, answers: DataFrame, attributes: Sequence[Column], changes: bool) -> DataFrame:
         """Answers as users see them: what was done, attributes, the interval, the id, and the trace."""
@@ -363,7 +363,7 @@ class Pipeline:
         trace = ["trace"] if self.execution.trace else []
         return answers.select(*([op] if changes else []), *attributes, *times, "id", *trace)
 
-    def wide(self, mixed: DataFrame, changes: bool) -> DataFrame:
+    def wide(self, answers_frame: DataFrame, changes: bool) -> DataFrame:
         """The answers of all types in one DataFrame, with a column for each attribute: null where a type has none.
 
         Attributes of one name share a column, unless their values are of different types: then it says which type has it.
@@ -387,7 +387,7 @@ class Pipeline:
                 columns.append(
                     F.coalesce(*(self._of(s, k, types, every) for (s, k), types in makers.items())).alias(name)
                 )
-        return self._rows(mixed.where(F.col("type") >= 0), [self._type_name, *columns], changes)
+        return self._rows(answers_frame.where(F.col("type") >= 0), [self._type_name, *columns], changes)
 
     def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
         """A column of the layout for some types, null for the others."""
@@ -413,22 +413,26 @@ class Pipeline:
     def _time(self, column: Column) -> Column:
         return F.timestamp_micros(column) if self.clock.kind == "timestamp" else column
 
-    def as_json(self, mixed: DataFrame, changes: bool) -> DataFrame:
+    def as_json(self, answers_frame: DataFrame, changes: bool) -> DataFrame:
         """The answers of all types in one DataFrame, with their arguments as JSON."""
         args = F.lit("[]")
         for (slots, kinds), codes in self._alike().items():
             texts = [json_text(F.col(slot), kind) for slot, kind in zip(slots, kinds, strict=True)]
             array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]"))
             args = F.when(F.col("type").isin(codes), array).otherwise(args)
-        return self._rows(mixed.where(F.col("type") >= 0), [self._type_name, args.alias("args")], changes)
+        return self._rows(answers_frame.where(F.col("type") >= 0), [self._type_name, args.alias("args")], changes)
 
-    def errors(self, mixed: DataFrame) -> DataFrame:
+    def errors(self, answers_frame: DataFrame) -> DataFrame:
         """What could not be computed: the rule, the reason and how often."""
         problem = F.array_join("trace", "").alias("problem")
-        result = mixed.where(F.col("type") == ERROR).select(
+        result = answers_frame.where(F.col("type") == ERROR).select(
             F.col("id").alias("rule"), problem, F.col("start").alias("times")
         )
-        return result if mixed.isStreaming else result.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+        return (
+            result
+            if answers_frame.isStreaming
+            else result.groupBy("rule", "problem").agg(F.sum("times").alias("times"))
+        )
 
 
 class Outputs(Mapping[str, DataFrame]):
@@ -472,8 +476,8 @@ def listed() -> Column:
 
 def _by_place(places: Mapping[Predicate, tuple[str, str]]) -> dict[tuple[str, str], list[Predicate]]:
     result: dict[tuple[str, str], list[Predicate]] = {}
-    for type, place in places.items():
-        result.setdefault(place, []).append(type)
+    for type, location in places.items():
+        result.setdefault(location, []).append(type)
     return result
 
 
