@@ -195,6 +195,16 @@ class Compiled:
         statements = (statement for module in self.modules for statement in module.statements)
         return {labels[s.span]: printer.statement(s) for s in statements if s.span in labels}
 
+    @property
+    def written(self) -> tuple[Source, ...]:
+        """The program as sources that read no other files, and mean the same in this order."""
+        result = [query.span.source for query in self._queries]
+        for module in self.modules:
+            statements = tuple(x for x in module.statements if not isinstance(x, s.Include))
+            text = Printer(explicit=True, width=10_000).module(replace(module, statements=statements))
+            result.append(Source(module.span.source.name, text))
+        return tuple(dict.fromkeys(result))
+
     def _labelled(self) -> list[s.Module]:
         """The modules with every rule under its label, so that labels stay when rules come and go."""
         labels = {(rule.span.source.name, rule.span.start): rule.label for rule in self.plan.rules}

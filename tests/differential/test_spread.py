@@ -42,20 +42,20 @@ RULES = {
     "the same as two rules": Spread(
         "output s. p(X, Z) <- (a(X, Y) SEQ b(Y, Z)).20. s(X, Z) <- (p(X, Z) SEQ c(Z, _)).50."
     ),
-    "a join on a distance": Spread("s(X, Y) <- (a(X, V) SEQ b(Y, W)).10 WHERE abs(V - W) < 3.", stream=False),
-    "a count per hour": Spread("s(count()) <- w: every(10s), while w: collect a(_, _).", stream=False),
+    "a join on a distance": Spread("s(X, Y) <- (a(X, V) SEQ b(Y, W)).10 WHERE abs(V - W) < 3."),
+    "a count per hour": Spread("s(count()) <- w: every(10s), while w: collect a(_, _)."),
     "a moving sum": Spread(
-        "s(X, sum(V)) <- o: a(X, _), w: extend_backward(o, 10s), while w: collect b(_, V).", stream=False
+        "s(X, sum(V)) <- o: a(X, _), w: extend_backward(o, 10s), while w: collect b(_, V).",
     ),
     "a transitive closure": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, Y) SEQ a(Y, Z)).30.", False, False),
     "a recursion with a key": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, _) SEQ b(X, Z)).9."),
     "a policy with a key": Spread("s(X) <- (a(X, _) SEQ[recent per (X)] b(X, _)).50."),
     "a policy without a key": Spread("s(X, Y) <- (a(X, _) SEQ[recent] b(Y, _)).50.", False, False),
     "a run with a key": Spread("s(X, count(V)) <- (a(X, V){2,3}).90 WHERE V > prev(V) PER (X)."),
-    "a run without a key": Spread("s(count(V)) <- (a(_, V){2,3}).9 WHERE V > prev(V) PER ().", stream=False),
+    "a run without a key": Spread("s(count(V)) <- (a(_, V){2,3}).9 WHERE V > prev(V) PER ()."),
     "a window by the clock for each key": Spread("s(X, count()) <- w: every(10s), while w: collect a(X, _)."),
     "the top ten of a window": Spread(
-        "s(X, C, R) <- w: every(20s), while w: collect a(X, _), C = count() TOP 3 BY C AS R.", stream=False
+        "s(X, C, R) <- w: every(20s), while w: collect a(X, _), C = count() TOP 3 BY C AS R.",
     ),
     "changing facts": Spread("fact on(X) <- a(X, _). fact not on(X) <- b(X, _). s(X, V) <- c(X, V) WHERE on(X)."),
     "the latest facts": Spread("fact latest rate(X, V) PER (X) <- a(X, V). s(X, V, W) <- c(X, W) WHERE rate(X, V)."),
@@ -64,13 +64,13 @@ RULES = {
         "s(X, N) <- c(X, _) WHERE lit(X, N)."
     ),
     "an absence with a key": Spread("s(X) <- o: a(X, _), w: extend(o, 10s), while w: not b(X, _)."),
-    "an absence without a key": Spread("s(X) <- o: a(X, _), w: extend(o, 3s), while w: not b(_, _).", stream=False),
+    "an absence without a key": Spread("s(X) <- o: a(X, _), w: extend(o, 3s), while w: not b(_, _)."),
     "the first of equal ones": Spread("s(X) <- o: a(X, _), w: extend_backward(o, 10s), while w: not b(X, _)."),
     "counts by two keys": Spread(
         "s(X, count()) <- w: every(10s), while w: collect a(X, _). t(V, count()) <- w: every(10s), while w: collect a(_, V)."
     ),
     "the last n of a key": Spread("s(X, sum(V)) <- a(X, _), last 3: collect b(X, V)."),
-    "unrelated events within a minute": Spread("s(X, Y, Z) <- (a(X, _) SEQ b(Y, _) SEQ c(Z, _)).6.", stream=False),
+    "unrelated events within a minute": Spread("s(X, Y, Z) <- (a(X, _) SEQ b(Y, _) SEQ c(Z, _)).6."),
     "two variables": Spread("s(X, V) <- (a(X, V) SEQ b(X, V)).50."),
 }  # fmt: skip
 

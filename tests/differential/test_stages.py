@@ -174,7 +174,7 @@ def check_stream(told: Told, buckets: int, emit: Emit, seed: object, shuffled: b
         }
     same(standing, expected_now)
     well_formed((c.event for c in found.changes), local.history)
-    spread = local.pipeline.staged(local.outputs, slices=False)
+    spread = local.pipeline.staged(local.outputs, live=True)
     reads = {t for stage in spread.stages for t in stage.reads}
     expected = Counter((i.type, i.id, i.end) for i in late if isinstance(i, Event) and (i.type, len(i.args)) in reads)
     told_late = [
@@ -458,9 +458,9 @@ def test_who_reads_what_comes_late_runs_beside_it() -> None:
     other(A) <- x(A) SEQ y(A).
     """
     plan = augury.compile(text).plan
-    live = stages(plan, 0, slices=False, everywhere=True).stages
+    live = stages(plan, 0, everywhere=True).stages
     assert [(s.how, {t[0] for t in s.gives}) for s in live] == [("key", {"other"}), ("one", {"up", "of", "none"})]
-    keyed = stages(needed(plan, ["of"]), 0, slices=False, everywhere=True).stages
+    keyed = stages(needed(plan, ["of"]), 0, everywhere=True).stages
     assert [(s.how, {t[0] for t in s.gives}) for s in keyed] == [("key", {"up", "of"})]
     assert len(stages(plan, 0).stages) > 1
 

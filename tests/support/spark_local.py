@@ -153,6 +153,7 @@ class Streamed:
     changes: list[Change] = field(default_factory=list)
     late: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
+    gone: list[tuple[Any, ...]] = field(default_factory=list)  # retracted, of types that are no more
     errors: dict[tuple[str, str], int] = field(default_factory=dict)
     frontiers: list[int | None] = field(default_factory=list)  # of each batch: nothing more ends at or before it
     snapshots: int = 0  # buckets that have written one
@@ -349,28 +350,37 @@ class Local:
 
     def stream(
         self, batches: Sequence[Sequence[HistoryItem]], lateness: int, buckets: int, emit: Emit, worker: Literal["kept", "cold", "old"] = "kept",
+        later: Mapping[int, Local] | None = None,
     ) -> Streamed:  # fmt: skip
         """The changes while batches are told, with the watermark that earlier ones have set; then one without events.
 
-        Between batches the worker keeps its sessions, or loses some, or has some of an earlier step.
+        Between batches the worker keeps its sessions, or loses some, or has some of an earlier step. `later` has the
+        programs with which the stream goes on at some batches.
         """
         told = Streamed()
-        alone = buckets == 1 and self.chance.random() < 0.5
+        alone = buckets == 1 and (bool(later) or self.chance.random() < 0.5)
         spread = self.pipeline.staged(self.outputs, alone=alone, live=True)
         hosted = self._hosted(spread, buckets, emit)
         greatest: int | None = None
         calendar = self.pipeline.clock.kind == "timestamp"
         state._CACHE.clear()
         remembered: dict[str, bytes] = {}
+        running = self
         for number, batch in enumerate([*batches, [], []]):
             watermark = 0
+            if later and number in later:
+                running = later[number]
+                spread = running.pipeline.staged(running.outputs, alone=alone, live=True)
+                before, hosted = hosted, running._hosted(spread, buckets, emit)
+                for (_, old, _), (_, new, _) in zip(before, hosted, strict=True):
+                    new.take_over(old, greatest)
             if greatest is not None:
-                watermark = greatest // 1000 - lateness // 1000 if calendar else greatest + stream.SHIFT - lateness
+                watermark = greatest // 1000 - lateness // 1000 if calendar else greatest + packages.SHIFT - lateness
             told.frontiers.append(self.frontier(greatest, lateness))
             rows: list[Row] | None = None
             for stage, operator, own in hosted:
-                rows = operator.batch(self._stage_rows(own, batch, rows), stage, max(watermark, 0))
-            self._hear(told, number, rows or [], spread)
+                rows = operator.batch(running._stage_rows(own, batch, rows), stage, max(watermark, 0))
+            running._hear(told, number, rows or [], spread)
             ends = [i.end for i in batch if isinstance(i, Event)]
             greatest = max([*ends, *([] if greatest is None else [greatest])], default=None)
             self._age(worker, remembered)
@@ -385,7 +395,7 @@ class Local:
         if self.pipeline.clock.kind == "timestamp":
             watermark = greatest // 1000 - lateness // 1000
             return watermark * 1000 - 1 if watermark > 0 else None
-        return greatest - lateness - 1 if greatest - lateness + stream.SHIFT > 0 else None
+        return greatest - lateness - 1 if greatest - lateness + packages.SHIFT > 0 else None
 
     def in_time(self, batches: Sequence[Sequence[HistoryItem]], lateness: int) -> tuple[list[list[HistoryItem]], list[HistoryItem]]:  # fmt: skip
         """What of each batch is not late, and what is: behind the watermark that earlier batches have set."""
@@ -439,7 +449,10 @@ class Local:
             own = frozenset(self.layout.codes[t] for t in pipeline.own_types(spread, stage))
             own |= {self.layout.codes[INPUT]} if INPUT in stage.reads else set()
             work = pipeline.work(spread, stage, emit)
-            found.append((stage, Operator(self, work, stage, frozenset(told), buckets), own))
+            hosted = work
+            if stage.longest is not None:
+                hosted = work.in_slices(pipeline.clock.length(stage.longest))
+            found.append((stage, Operator(self, hosted, stage, frozenset(told), buckets), own))
             told |= set(stage.reads)
         wanted = [t for t in spread.plan.derived if t[0] in spread.plan.outputs]
         merged = [t for t in wanted if t in spread.spread]
@@ -479,6 +492,9 @@ class Local:
                 told.changes.append(Change(number, row["op"], event))
             elif row["type"] == stream.LATE:
                 told.late.append(json.loads(row["trace"]))
+            elif row["type"] == stream.RETRACTED:
+                item = json.loads(row["trace"])
+                told.gone.append((item["type"], tuple(item["args"]), item["start"], item["end"]))
             elif row["type"] == stream.REJECTED:
                 told.rejected.append(json.loads(row["trace"]))
             elif row["type"] == host.ERROR:
@@ -558,6 +574,14 @@ class Operator:
         self.states: dict[int, BucketState] = {}
         fingerprint = {"rules": {}, "stage": stage.number, "buckets": buckets}
         self.made = (work, silent, fingerprint, stage.everywhere)
+        self.programs: tuple[dict[str, Any], ...] = ()  # of earlier versions
+
+    def take_over(self, old: Operator, since: int | None) -> None:
+        """The state of an earlier version of the program; new rules see what starts after a time."""
+        self.work = replace(self.work, earlier=(*old.work.earlier, old.work), since=since)
+        self.programs = (*old.programs, old.made[2])
+        self.made = (self.work, self.made[1], {**self.made[2], "version": len(self.programs)}, self.made[3])
+        self.states = old.states
 
     def batch(self, rows: list[Row], stage: Stage, watermark: int) -> list[Row]:
         """One micro-batch: what comes in, then the timers that are due."""
@@ -582,19 +606,22 @@ class Operator:
         return found
 
     def _processor(self, bucket: int) -> stream.Processor:
-        processor = stream.Processor(*self.made)  # Spark makes one for each task
+        processor = stream.Processor(*self.made, self.programs)  # Spark makes one for each task
         handle: Any = self.states.setdefault(bucket, BucketState())
         processor.init(handle)
         return processor
 
     def _packages(self, rows: list[Row], stage: Stage) -> Iterator[tuple[int, bytes, bool]]:
         """The packages of a few tasks."""
-        chance, names = self.local.chance, [*self.work.schema.names, "origin", "revoke", "bucket"]
-        types = [*self.work.schema.types, pa.int32(), pa.bool_(), pa.int32()]
+        chance, extra = self.local.chance, list(self.work.extra)
+        names = [*self.work.schema.names, "origin", "revoke", "bucket", *extra]
+        types = [*self.work.schema.types, pa.int32(), pa.bool_(), pa.int32(), *[pa.int64()] * len(extra)]
+        rows = [copy for row in rows for copy in self._copies(row, stage)]
         tasks: list[list[Row]] = [[] for _ in range(chance.choice([1, 2, 3]))]
         for row in rows:
             key = hash(row["id"]) if self.merging else self.local.key(stage, row)
-            bucket = 0 if stage.how != "key" else self.keys[key % len(self.keys)]
+            key = row.get("slice") or 0 if self.work.slice is not None else key
+            bucket = 0 if stage.how == "one" else self.keys[key % len(self.keys)]
             if not row["revoke"] and not self.merging:
                 self.local.rows_by_task.setdefault(stage.number, Counter())[bucket] += 1
             everywhere = row["type"] is not None and self.local.layout.types[row["type"]] in stage.everywhere
@@ -604,6 +631,14 @@ class Operator:
             table = pa.Table.from_pylist(task, schema=pa.schema(list(zip(names, types, strict=True))))
             for record in packages.pack(iter(table.to_batches()), self.keys, self.work):
                 yield from zip(*(record.column(i).to_pylist() for i in range(3)), strict=True)
+
+    def _copies(self, row: Row, stage: Stage) -> Iterable[Row]:
+        """An event in all slices to whose answers it may belong; what is no event in one."""
+        if self.work.slice is None or stage.longest is None:
+            return [row]
+        if row["revoke"] or row["type"] < 0:
+            return [{**row, "slice": None if row["end"] is None else row["end"] // self.work.slice}]
+        return _sliced([row], self.work.slice, self.local.pipeline.clock.length(stage.longest))
 
     def _frames(self, packages: list[tuple[bytes, bool]]) -> list[Any]:
         import pandas as pd

@@ -90,7 +90,7 @@ on Spark
             warning: no key, for the events of rule `alarm` share no variable
             hint: let its policy choose `per (V)`, where all its events have V
             warning: a stream remembers all of it; say `--retention`, or give the rule a window
-  stage 3   by slices of time that overlap by 24h; a stream has one bucket
+  stage 3   by slices of time that overlap by 24h; a stream too
             two slices for each partition, each 24h to 16d long
             rules calm
             operators 27 to 29

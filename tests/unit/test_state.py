@@ -51,10 +51,16 @@ class Store:
     def bucket(self) -> Bucket:
         return Bucket(self.head, self.log, self.about, self, {"rules": {}})
 
-    def session(self, late: list[Any], snapshot: bytes | None) -> Session:
+    def version(self, program: dict[str, Any]) -> int | None:
+        return None
+
+    def upgrade(self, session: Session, version: int) -> None:
+        raise AssertionError("there is one version")
+
+    def session(self, late: list[Any], snapshot: bytes | None, version: int | None = None) -> Session:
         return self.program.session(clock="logical") if snapshot is None else self.program.restore(snapshot)
 
-    def feed(self, session: Session, step: BucketStep) -> Changes:
+    def feed(self, session: Session, step: BucketStep, version: int | None = None) -> Changes:
         return session.push([{"type": p.decode()[0], "args": [1], "time": int(p[1:])} for p in step.payloads])
 
     def take(self, *told: bytes, fails: bool = False) -> int:

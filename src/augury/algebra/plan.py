@@ -42,7 +42,7 @@ class Plan:
 
     `given` are derived types that are made elsewhere and given as sets, with the greatest length of their events, in
     microseconds, where it is bounded: a stage of a program has them. `hidden` is how many arguments at the end of every
-    event are no part of it: its slice of time. `aliases` are types whose events are those of another type with more
+    event are no part of it: its slice of time, in a stream of the length `slice`. `aliases` are types whose events are those of another type with more
     arguments: what facts say of them. `queries` are those in SPARQL, by the static predicate that stands for each.
     `graph_queries` are those of SPAseQ, each after those whose graphs it reads.
     """
@@ -58,6 +58,7 @@ class Plan:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[Predicate, int | None] = field(default_factory=dict)
     hidden: int = 0
+    slice: int | None = None
     aliases: Mapping[Predicate, Predicate] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     graph_queries: tuple[GraphQuery, ...] = ()

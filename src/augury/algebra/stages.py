@@ -35,6 +35,9 @@ from augury.algebra.terms import Var
 
 How = Literal["key", "slices", "one"]
 SLICES = 16  # a slice is at most so many times as long as its answers can be
+LIVE_SLICES = (
+    4  # a slice of a stream is so many times as long as its answers can be: a quarter of its events have a copy
+)
 SLICE = "#slice"  # the variable that events of one slice share
 
 
@@ -119,9 +122,10 @@ def stages(plan: Plan, longest: int | None = 0, slices: bool = True, everywhere:
             asked_makers = [maker for rule in unit.rules for maker in makers[rule.predicate]]
             placing.into("one", tuple(dict.fromkeys([*asked_makers, *unit.rules])), unit.types)
             continue
-        if not placing.put(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types)):
+        # Events that make facts go to all buckets, but not to all slices.
+        if not placing.put(unit.rules, unit.types, unit.recursive or not late.isdisjoint(unit.types), not asked):
             for rule in unit.rules:
-                placing.put((rule,), (rule.predicate,), False)
+                placing.put((rule,), (rule.predicate,), False, not asked)
         for builder in placing.builders if asked else ():
             if any(rule in builder.rules for rule in unit.rules):
                 builder.makers |= dict.fromkeys(asked)
@@ -139,7 +143,7 @@ class _Placing:
         self.builders: list[_Builder] = []
         self.made: dict[Predicate, set[int]] = {}
 
-    def put(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool) -> bool:
+    def put(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool, slices: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
         for number in self._open("key", rules, types):
             if self.builders[number].take(rules, self.late):
@@ -150,7 +154,7 @@ class _Placing:
             return self._note(types, len(self.builders) - 1)
         if len(rules) > 1 and not recursive:
             return False
-        return self.into("slices" if _sliceable(rules, recursive, self.bounds) else "one", rules, types)
+        return self.into("slices" if slices and _sliceable(rules, recursive, self.bounds) else "one", rules, types)
 
     def by_facts(self, makers: tuple[n.Rule, ...], unit: Stratum) -> bool:
         """Into a stage whose key is that of the facts, too: what makes a fact goes where it is asked for."""
@@ -370,6 +374,11 @@ def slice_length(longest: int, span: int, partitions: int) -> int:
     """How long slices are, in time points, of a history that spans some: two for each partition, but no shorter than the
     longest answer, of which each event then has a copy or two, and no longer than 16 times that."""
     return max(1, longest, min(SLICES * longest, span // (2 * partitions) + 1))
+
+
+def live_slice(longest: int) -> int:
+    """How long slices are, in time points, in a stream, of which nobody knows how long it is."""
+    return max(1, LIVE_SLICES * longest)
 
 
 def sliced(plan: Plan) -> Plan:

@@ -50,6 +50,11 @@ from augury.terminal import say, status_line, warn, working
     metavar="N",
     help="Parts of the state; by default two for each core, on one machine just one for a program of several stages.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say what becomes of each rule if the stream of the checkpoint goes on with this program, and stop.",
+)
 @spark_options
 def stream(
     options: TaskOptions,
@@ -62,6 +67,7 @@ def stream(
     emit: str,
     trigger: str,
     buckets: int | None,
+    dry_run: bool,
     cluster: Cluster,
 ) -> None:
     """Run a program over events as they come, on Spark.
@@ -84,6 +90,11 @@ def stream(
     task = options.task(emit=emit, lateness=lateness, longest=longest)
     stream_options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master)
     stream_options.check()
+    if (upgrade := stream_options.upgrade()) is not None or dry_run:
+        for line in ["no rule changes"] if upgrade is None else upgrade.lines():
+            say(line)
+    if dry_run:
+        return
     stream_options = stream_options.ready()
     with held(stream_options.checkpoint) as log:
         if not sys.stderr.isatty():

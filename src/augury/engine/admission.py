@@ -188,7 +188,9 @@ class _Admitter:
             key = self.ids.copy_key(type, event.args)
             if key not in self.copies.get(id, ()) and key not in self.ids.copies.get(id, ()):
                 return False
-        self.admission.repeats[type] += 1
+        length = self.ids.plan.slice  # a repeat is counted in one of its slices
+        if length is None or event.end // length == event.args[-1]:
+            self.admission.repeats[type] += 1
         return True
 
     def _revoke(self, number: int, item: Revocation) -> None:

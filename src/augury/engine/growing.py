@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,14 +40,9 @@ def with_rules(session: Session, rules: str | Path) -> Compiled:
 def add(session: Session, program: Compiled, rules: str | Path, after: int | None) -> None:
     """Adds the rules that a program has more. They see what starts after a time, or all that is held."""
     text = read_text(Path(rules)) if isinstance(rules, Path) or rules.endswith(".aug") else rules
-    circuit = session.circuit
-    circuit.extend(program.optimised, after)
+    session.circuit.extend(program.optimised, after)
     session.program, session.input_ids.plan = program, program.plan
-    emitted = {id(answer_set.events) for answer_set in session.answers}
-    for (name, _), events in circuit.derived.items():
-        if name in program.plan.outputs and id(events) not in emitted:
-            session.answers.append(EmittedRows(events))
-    session._index_answers()
+    _new_answers(session)
     session.grown = [*session.grown, ("add", text, after)]
 
 
@@ -74,3 +71,38 @@ def remove(session: Session, step: StepTransaction, program: Compiled, label: st
     session.grown = [*session.grown, ("remove", label, None)]
     step.answers = []
     return type(changes)(running.plan, session.clock, sorted(parts, key=lambda part: part.op == "insert")), goals
+
+
+def become(
+    session: Session, step: StepTransaction, program: Compiled, since: int | None
+) -> tuple[Changes, Sequence[Goal]]:
+    """Goes on with another program. Rules that it has as they are keep their state; what others derived is retracted;
+    new ones see what starts after `since`."""
+    before, parts = session.grown, list[AnswerRows]()
+    kept = {rule.label: rule for rule in program.optimised.rules}
+    for label in [rule.label for rule in session.plan.rules if kept.get(rule.label) != rule]:
+        plan = session.program.plan
+        rules = tuple(rule for rule in plan.rules if rule.label != label)
+        derived = {rule.type for rule in rules} | {name for name, _ in plan.given} | set(program.plan.outputs)
+        plan = replace(plan, rules=rules, outputs=tuple(name for name in plan.outputs if name in derived))
+        changes, _ = remove(session, step, type(program)(plan), label)
+        parts += [part for part in changes.parts if isinstance(part, AnswerRows)]
+    circuit = session.circuit
+    circuit.extend(program.optimised, since)
+    session.program, session.input_ids.plan = program, program.plan
+    session.answers = [one for one in session.answers if one.events.type in program.plan.outputs]
+    _new_answers(session)
+    session.elsewhere(program.plan)
+    session.grown = [*before, ("plan", session.fingerprint_of(program), since)]
+    changes, goals = session._changes(step)
+    step.answers = [*parts, *step.answers]
+    return type(changes)(program.plan, session.clock, step.answers), goals
+
+
+def _new_answers(session: Session) -> None:
+    """The answers of types that no rule derived before."""
+    known = {id(one.events) for one in session.answers}
+    for (name, _), events in session.circuit.derived.items():
+        if name in session.program.plan.outputs and id(events) not in known:
+            session.answers.append(EmittedRows(events))
+    session._index_answers()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from augury.algebra.plan import Predicate
+from augury.compiled import Compiled
 from augury.core.clock import Clock
 from augury.core.errors import RunError, nearest, too_deep
 from augury.core.model import Change, Event, Fact, Revocation
@@ -217,6 +218,21 @@ class Session(SessionCore):
             self._complete(step, changes, goals, [])
             return changes
 
+    def become(self, program: Compiled, since: int | None = None) -> Changes:
+        """Goes on with another program of a host: rules that it has as they are keep their state, and new ones see what
+        starts after `since`. The changes have what rules that are gone, or changed, had derived."""
+        with self._exclusive():
+            self._open(None)
+            with self._restoring() as step:
+                self.programs[snapshot.fingerprint(program.plan, self.clock)] = program
+                changes, goals = growing.become(self, step, program, since)
+                self._lock.pending = step.complete
+            self._complete(step, changes, list(goals), [])
+            return changes
+
+    def fingerprint_of(self, program: Compiled) -> str:
+        return snapshot.fingerprint(program.plan, self.clock)
+
     @contextmanager
     def _restoring(self) -> Iterator[StepTransaction]:
         """A change of more than rows: where it fails, the session goes back to a snapshot of before."""
@@ -225,7 +241,8 @@ class Session(SessionCore):
 
         def undo() -> None:
             shared = {} if self.shared is None else {"knowledge": self.shared, "facts": self.facts}
-            self._take_over(snapshot.restored(self.opened, before, Session, limits=self.settings.limits, **shared))
+            options = {"limits": self.settings.limits, "programs": self.programs, **shared}
+            self._take_over(snapshot.restored(self.opened, before, Session, **options))
             step.undo()
 
         with self._undoing(undo):

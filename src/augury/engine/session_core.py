@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import ClassVar
 
 from augury.algebra.plan import Plan, Predicate
@@ -71,6 +72,7 @@ class SessionCore:
         self.rejected: list[tuple[Event, str]] = []
         self._callbacks = Callbacks()
         self.grown: list[tuple[str, str, int | None]] = []  # rules added and removed since it was opened
+        self.programs: dict[str, Compiled] = {}  # those that a host has gone on with, by their fingerprints
         self._lock = SessionLock()
         self.greatest: int | None = None  # the greatest end seen
         self.advanced: int | None = None  # what `advance` has promised
@@ -163,6 +165,10 @@ class SessionCore:
     def opened_clock(self) -> bool:
         """Whether the clock has been chosen."""
         return hasattr(self, "_clock")
+
+    def elsewhere(self, plan: Plan) -> None:
+        """Other stages derive the types that a plan is given."""
+        self._rules = replace(self._rules, derived_elsewhere=frozenset(plan.given))
 
     def close(self) -> None:
         """Forgets the circuit and the clock that the first events have opened it with."""

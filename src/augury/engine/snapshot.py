@@ -154,7 +154,10 @@ def _given_ids(events: Events) -> list[str | None]:
 
 
 def restored(program: Compiled, data: Any, session_type: type[S], **options: Any) -> S:
-    """A session that goes on where another stopped; of a snapshot, or of the file of one."""
+    """A session that goes on where another stopped; of a snapshot, or of the file of one.
+
+    Of a session that has gone on with other programs, `programs` has all of them by their fingerprints.
+    """
     state = read_file(data) if isinstance(data, str | Path) else data
     options["limits"] = Limits.of(options.get("limits"))
     with uncollected():
@@ -186,6 +189,8 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
     require(isinstance(state, dict) and all(isinstance(key, str) for key in state), "it is not the state of a session")
     clock, facts = state["clock"], state["facts"]
     require(isinstance(clock, Clock), "not a clock")
+    programs = options.pop("programs", {})
+    program = programs.get(head.about.get("program"), program)
     if fingerprint(program.plan, clock) != head.about.get("program"):
         raise SnapshotError(
             "a snapshot of another program", hint="restore it with the program that it was taken of", code="S103"
@@ -200,6 +205,7 @@ def _session(program: Compiled, head: SnapshotHeader, state: Any, session_type: 
     try:
         limits = options.pop("limits")
         session = session_type(program, replace(_settings(state["settings"]), limits=limits), clock=clock, **options)
+        session.programs = programs
         _grow(session, state["grown"])
     except AuguryError as error:  # rules or facts that do not fit the program
         raise CorruptSnapshot(str(error).splitlines()[0]) from None
@@ -232,8 +238,14 @@ def _settings(state: Any) -> Settings:
 def _grow(session: Session, steps: Any) -> None:
     """Rules that came and went since the session was opened."""
     for what, text, after in steps:
-        require(what in ("add", "remove") and isinstance(text, str) and is_time(after), "invalid rules")
-        if what == "add":
+        require(what in ("add", "remove", "plan"), "invalid rules")
+        require(isinstance(text, str) and is_time(after), "invalid rules")
+        if what == "plan":
+            require(text in session.programs, "an unknown program")
+            step = StepTransaction(session)
+            growing.become(session, step, session.programs[text], after)
+            step.complete()
+        elif what == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
             step = StepTransaction(session)

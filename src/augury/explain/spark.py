@@ -116,7 +116,7 @@ def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
                 yield f"  stage {stage.number}   by key: {', '.join(f'{t}.{_key(a)}' for t, a in item.keys.items())}"
             case "slices":
                 overlap = show_duration(stage.longest or 0)
-                yield f"  stage {stage.number}   by slices of time that overlap by {overlap}; a stream has one bucket"
+                yield f"  stage {stage.number}   by slices of time that overlap by {overlap}; a stream too"
                 if stage.longest:
                     longest = show_duration(SLICES * stage.longest)
                     yield f"            two slices for each partition, each {overlap} to {longest} long"

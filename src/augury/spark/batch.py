@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import assert_never
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
@@ -14,6 +14,7 @@ from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
 from augury.core.standing import InputCounts
 from augury.spark import host
+from augury.spark.casts import slice_of
 from augury.spark.packages import bucket_keys
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 
@@ -188,15 +189,10 @@ class Detections(Outputs):
             frame = frame.withColumn(
                 "slice_length", F.lit(slice_length(longest, whole, self.partitions)).cast("bigint")
             )
-        first, last = (_slice_of(time, F.col("slice_length")) for time in (F.col("end"), start + F.lit(longest)))
+        first, last = (slice_of(time, F.col("slice_length")) for time in (F.col("end"), start + F.lit(longest)))
         return frame.withColumn("slice", F.explode(F.sequence(first, F.greatest(first, last))))
 
 
 def _ends_ahead(rule: Rule) -> bool:
     """Whether an answer may end after its last event: with a window, or at a time point."""
     return bool(rule.covers) or any(isinstance(node, Instant | Every | SessionWindow) for node in walk(rule.body))
-
-
-def _slice_of(time: Column, length: Column) -> Column:
-    """The number of the slice that holds a time, exactly."""
-    return ((time - F.pmod(time, length)) / length).cast("bigint")

@@ -78,3 +78,8 @@ def double(column: Column, kind: str) -> Column:
     fits = column.isNull() | column.between(F.lit(-_EXACT), F.lit(_EXACT))
     lost = F.concat(F.lit("among floats, this integer would not be exact: "), column.cast("string"))
     return F.when(fits, column.cast("double")).otherwise(F.raise_error(lost).cast("double"))
+
+
+def slice_of(time: Column, length: Column) -> Column:
+    """The number of the slice that holds a time, exactly."""
+    return ((time - F.pmod(time, length)) / length).cast("bigint")

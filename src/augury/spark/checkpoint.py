@@ -8,25 +8,32 @@ All state of a run is below the checkpoint: `augury.json` says of what it is one
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from augury.core.clock import Clock, read_duration, show_duration
-from augury.core.errors import DataError
+from augury.compiled import Compiled
+from augury.core.clock import SECOND, Clock, read_duration, show_duration
+from augury.core.errors import DataError, Source
 from augury.engine.saved import write_file
 from augury.settings import Task
 from augury.sinks import make_folder
-from augury.spark.checkpoint_files import check_files, damaged, sealed, unsealed
+from augury.spark.checkpoint_files import check_files, damaged, last_watermark, sealed, unsealed
+from augury.spark.packages import SHIFT
 from augury.spark.starting import usual_buckets
 from augury.spark.state import check_program
+from augury.spark.upgrading import StreamSetting, Upgrade, upgrade
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
 # What earlier versions say of a checkpoint, without its format and a checksum.
 _UNFORMATTED = {
     "rules", "outputs", "declared_events", "buckets", "emission", "lateness", "longest", "retention", "clock"
 }  # fmt: skip
+
+
+_OF_PROGRAM = ("rules", "outputs", "declared_events")
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,52 @@ class StreamOptions:
         }
 
     def save(self, clock: Clock) -> None:
-        """Says in the checkpoint of what it is one."""
+        """Says in the checkpoint of what it is one: from then on the stream is of this program."""
         decided = {"clock": clock.kind, "time_unit": clock.unit}
-        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided})])
+        program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
+        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program})])
+
+    # Another program
+
+    @property
+    def _is_new_program(self) -> bool:
+        return any(self.saved.get(name, new) != new for name, new in self.fingerprint.items() if name in _OF_PROGRAM)
+
+    @cached_property
+    def versions(self) -> list[dict[str, Any]]:
+        """The earlier programs of the checkpoint, the oldest first: their sources, and since when their new rules saw events."""
+        earlier = list(self.saved.get("versions", ()))
+        return (
+            [*earlier, {name: self.saved.get(name) for name in ("program", "since")}]
+            if self._is_new_program
+            else earlier
+        )
+
+    @cached_property
+    def since(self) -> int | None:
+        """Rules that are new in this version see what starts after it: the greatest end that any batch has had."""
+        if not self._is_new_program:
+            return self.saved.get("since")
+        watermark = last_watermark(self.checkpoint / "spark")
+        if watermark is None:
+            return None
+        late = self.clock.length(read_duration(str(self.saved["lateness"])))
+        return (watermark * 1000 + 999 if self.clock.kind == "timestamp" else watermark - SHIFT) + late
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The clock of the checkpoint."""
+        return Clock(self.saved.get("clock") or "timestamp", self.task.plan.tick or SECOND)
+
+    def upgrade(self) -> Upgrade | None:
+        """What becomes of the rules of the checkpoint, where this is another program."""
+        if not self.saved or not self._is_new_program:
+            return None
+        settings = self.task.settings
+        setting = StreamSetting(self.clock, self.buckets, settings.longest, settings.retention)
+        since = "" if self.since is None else str(self.clock.show(self.since))
+        old = earlier_program(self.task.program, self.saved["program"])
+        return upgrade(old, self.task.program, setting, since, settings.emit == "early")
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
@@ -130,8 +180,18 @@ class StreamOptions:
             for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
                 if getattr(self.task.settings, name) is None:
                     new[name] = self.saved.get(name)
-            older = {"format": self.format, "time_unit": None, "zone": None}  # what older checkpoints do not say
-            check_program({**older, **self.saved}, new)
+            # What older checkpoints do not say, and what a stream is told anew whenever it starts.
+            older = {"format": self.format, "time_unit": None, "zone": None}
+            saved = {
+                **older,
+                **{name: value for name, value in self.saved.items() if name in new},
+                "lateness": new["lateness"],
+            }
+            if "program" in self.saved:
+                saved |= {name: new[name] for name in _OF_PROGRAM}
+            check_program(saved, new)
+            if (change := self.upgrade()) is not None:
+                change.check()
             check_files(self.checkpoint, noted="format" in self.saved)
 
     def _check_folder(self, path: Path) -> None:
@@ -145,6 +205,16 @@ class StreamOptions:
         if entries and not self.saved:
             hint = "name a new folder, or resume its checkpoint"
             raise DataError("holds the batches of another stream", str(path), hint)
+
+
+def _listed(sources: Iterable[Source]) -> list[list[str]]:
+    return [[source.name, source.text, source.language] for source in sources]
+
+
+def earlier_program(program: Compiled, sources: list[list[str]]) -> Compiled:
+    """A program of which the sources were saved, with the functions and facts of the one that runs."""
+    listed = [Source(*source) for source in sources]
+    return type(program).of(listed, functions=program.functions, facts=program.facts)
 
 
 def _writable(folder: str) -> str:

@@ -64,6 +64,16 @@ def check_spark_files(spark: Path, delivered: int = -1) -> None:
             _check_state(operator, done + 1)
 
 
+def last_watermark(spark: Path) -> int | None:
+    """The watermark behind the last batch that was committed, in milliseconds; None before the first event."""
+    commits = _numbers(spark / "commits")
+    if not commits:
+        return None
+    entry = json.loads(_log(spark / "commits" / str(max(commits)))[0])
+    watermark = entry.get("nextBatchWatermarkMs") if isinstance(entry, dict) else None
+    return watermark if isinstance(watermark, int) and watermark > 0 else None
+
+
 def _numbers(folder: Path) -> set[int]:
     """The batches of a log."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []

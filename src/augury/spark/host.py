@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 
 from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import Plan, Predicate
+from augury.algebra.stages import live_slice, sliced
 from augury.compiled import Compiled
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
+from augury.core.model import Event
 from augury.engine.changes import Changes
 from augury.engine.decoding import as_lists, decoded, hex_ids
 from augury.engine.found import AnswerRows
 from augury.engine.session import Session
-from augury.engine.snapshot import restored
+from augury.engine.snapshot import fingerprint, restored
 from augury.engine.trace import StepCache, Traces
 from augury.settings import Settings
 from augury.spark.layout import FAMILY, JOINT, Layout, batches
@@ -40,7 +42,11 @@ Notice = tuple[int, int | None, str | None, str]  # its code, how often, which r
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker needs to know of a stage. `slice` is the length of a slice of time, in time points: rows say it."""
+    """What a worker needs to know of a stage. `slice` is the length of a slice of time, in time points: rows say it.
+
+    `earlier` is what the stage was in earlier versions of a program, the oldest first: a stream goes on from their state,
+    and rules that are new in this one see what starts after `since`.
+    """
 
     plan: Plan
     clock: Clock
@@ -50,26 +56,56 @@ class Work:
     trace: bool = True
     slice: int | None = None
     forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
+    earlier: tuple[Work, ...] = ()
+    since: int | None = None
 
-    def session(self, late: Callable[[Any], None] | None = None) -> Session:
+    @cached_property
+    def asking(self) -> Plan:
+        """The plan with the rules of earlier versions, too: all that sessions may ask facts for."""
+        rules = dict.fromkeys(rule for work in (*self.earlier, self) for rule in work.plan.rules)
+        return replace(self.plan, rules=tuple(rules))
+
+    def session(self, late: Callable[[Any], None] | None = None, plan: Plan | None = None) -> Session:
+        """A new session, or one of the plan of an earlier version."""
         session = Session(
-            Compiled(self.plan),
+            Compiled(plan or self.plan),
             self.settings,
             clock=self.clock,
-            facts=self.facts.asked(self.plan),
-            knowledge=self.facts.knowledge(self.plan, self.clock),
+            facts=self.facts.asked(self.asking),
+            knowledge=self.facts.knowledge(self.asking, self.clock),
             late=late or _ignore,
         )
+        session.programs = self.programs
         session.circuit.learns = False  # a stream does not end at an event that is longer than all before it
         return session
 
+    @property
+    def programs(self) -> dict[str, Compiled]:
+        """The programs of all versions, as snapshots name them."""
+        plans = [work.plan for work in (*self.earlier, self)] if self.earlier else []
+        return {fingerprint(plan, self.clock): Compiled(plan) for plan in plans}
+
     def restored(self, data: bytes, late: Callable[[Any], None]) -> Session:
         """The session of a snapshot; what its worker knows already is not in it."""
-        knowledge = self.facts.knowledge(self.plan, self.clock)
-        knowledge_args = {} if knowledge is None else {"knowledge": knowledge, "facts": self.facts.asked(self.plan)}
-        session = restored(Compiled(self.plan), data, Session, late=late, limits=self.settings.limits, **knowledge_args)
+        knowledge = self.facts.knowledge(self.asking, self.clock)
+        options: dict[str, Any] = {"late": late, "limits": self.settings.limits, "programs": self.programs}
+        if knowledge is not None:
+            options |= {"knowledge": knowledge, "facts": self.facts.asked(self.asking)}
+        session = restored(Compiled(self.plan), data, Session, **options)
         session.circuit.learns = False
         return session
+
+    def in_slices(self, longest: int) -> Work:
+        """The same in slices of time of a stream, for answers that last so long at most."""
+        length = live_slice(longest)
+        return replace(self, plan=replace(sliced(self.plan), slice=length), slice=length)
+
+    def own_copy(self, event: Event) -> bool:
+        """Whether an event that may be in several slices is in that of its end."""
+        return self.slice is None or event.end // self.slice == event.args[-1]
+
+    def own_type(self, event: Event) -> Predicate:
+        return event.type, len(event.args) - len(self.extra)
 
     @property
     def extra(self) -> tuple[str, ...]:
@@ -153,10 +189,14 @@ def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
     codes = table.column("type")
     passed = pc.is_in(codes, pa.array(sorted(work.forward), pa.int32()))
     if work.slice is not None:  # once, not in every slice that it belongs to
-        passed = pc.and_(
-            passed, pc.equal(table.column("slice"), pa.array(table.column("end").to_numpy() // work.slice))
-        )
+        passed = pc.and_(passed, in_own_slice(table, work.slice))
     return table.filter(passed), table.filter(pc.is_in(codes, pa.array(work.taken, pa.int32())))
+
+
+def in_own_slice(table: pa.Table, length: int) -> pa.Array:
+    """Which rows are in the slice of their end; what has no end is in one slice only."""
+    own = pc.equal(table.column("slice"), pa.array(pc.fill_null(table.column("end"), 0).to_numpy() // length))
+    return pc.or_(pc.fill_null(own, False), pc.is_null(table.column("end")))
 
 
 def chunks(records: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:

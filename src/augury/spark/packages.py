@@ -21,6 +21,8 @@ from augury.spark.host import Work
 from augury.spark.layout import batches
 from augury.spark.state import BucketStep
 
+SHIFT = 1 << 41  # milliseconds that ticks are ahead of the epoch, where Spark's watermark begins
+
 
 def bucket_keys(buckets: int) -> list[int]:
     """The keys of buckets: numbers that Spark's hash spreads evenly over as many partitions, 0 among them."""
@@ -55,10 +57,13 @@ def pack(records: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iter
         if work.forward:
             codes = table.column("type")
             made = pc.or_(_among(codes, sorted(work.forward)), pc.less(codes, 0))
-            ahead = table.filter(pc.and_not(made, table.column("revoke")))
+            ahead = pc.and_not(made, table.column("revoke"))
+            if work.slice is not None:
+                ahead = pc.and_(ahead, host.in_own_slice(table, work.slice))
+            ahead = table.filter(ahead)
             if len(ahead):
                 names.append(int(ahead.column("bucket")[0].as_py()))
-                packages.append(serialised(ahead.drop_columns(["bucket", "revoke"])))
+                packages.append(serialised(ahead.drop_columns(["bucket", "revoke", *work.extra])))
                 passed.append(True)
             table = table.filter(pc.or_(_among(codes, work.taken), table.column("revoke")))
         buckets = table.column("bucket").to_numpy()
@@ -147,8 +152,8 @@ def feed(session: Session, step: BucketStep, work: Work) -> Changes:
         ids = zip(back.column("id").to_pylist(), back.column("origin").to_pylist(), strict=True)
         withdrawn = {next(iter(plan.given), ("", 0)): [f"{id}@{origin}" for id, origin in ids]}
         table = table.filter(pc.invert(gone))
-    result: dict[Predicate, Batch] = batches(table, work.layout) if len(table) else {}
+    result: dict[Predicate, Batch] = batches(table, work.layout, work.extra) if len(table) else {}
     for type in plan.given.keys() & result.keys():  # the same content may come from several buckets
-        origins = origin_of(table, work.layout.codes[type])
+        origins = origin_of(table, work.layout.codes[type[0], type[1] - len(work.extra)])
         result[type].ids = [f"{id}@{origin}" for id, origin in zip(result[type].ids, origins, strict=True)]
     return session.push_batches(result, step.frontier, revoked, withdrawn, late=step.frontier)

@@ -159,7 +159,7 @@ class Pipeline:
         """The stages that some outputs need; `alone` is all in one bucket, whose rules need not be cut."""
         if alone:
             return one_stage(needed(self.plan, outputs), self.longest)
-        return stages(needed(self.cut, outputs), self.longest, slices=slices and not live, everywhere=live)
+        return stages(needed(self.cut, outputs), self.longest, slices=slices, everywhere=live)
 
     # Events in
 

@@ -139,7 +139,7 @@ def usual_buckets(plan: Plan, master: str, partitions: int) -> int:
     A program of several stages has one on a single machine. Each stage costs more in every batch than it gains there, and
     where there is one bucket all rules are one stage.
     """
-    several = len(stages(plan, slices=False, everywhere=True).stages) > 1
+    several = len(stages(plan, everywhere=True).stages) > 1
     return 1 if several and cores_of(master) is not None else 2 * partitions
 
 

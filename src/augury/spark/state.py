@@ -84,13 +84,19 @@ _CACHE: OrderedDict[str, CachedSession] = OrderedDict()  # of this worker, the l
 
 
 class Host(Protocol):
-    """Whoever makes sessions and feeds them."""
+    """Whoever makes sessions and feeds them. `version` is an earlier one of the program, None the one that runs."""
 
-    def session(self, late: list[Any], snapshot: bytes | None) -> Session:
+    def version(self, program: dict[str, Any]) -> int | None:
+        """The earlier version whose fingerprint this is."""
+
+    def session(self, late: list[Any], snapshot: bytes | None, version: int | None = None) -> Session:
         """A new session, or that of a snapshot; what comes too late is put into `late`."""
 
-    def feed(self, session: Session, step: BucketStep) -> Changes:
+    def feed(self, session: Session, step: BucketStep, version: int | None = None) -> Changes:
         """Lets a session take a step."""
+
+    def upgrade(self, session: Session, version: int) -> None:
+        """Lets a session of an earlier version go on with the program that runs."""
 
 
 class Bucket:
@@ -102,6 +108,7 @@ class Bucket:
         """`head`, `log` and `program` are what Spark's state store keeps of the bucket."""
         self.head_state, self.log, self.program, self.host = head, log, program, host
         self.fingerprint = fingerprint
+        self.upgraded = False  # whether the state was that of an earlier version of the program
         saved_header = head.get() if head.exists() else None
         if saved_header is None:
             program.update((json.dumps(fingerprint).encode(),))
@@ -126,11 +133,17 @@ class Bucket:
         ):
             cached = None
         if cached is None:
-            if head.steps:
-                saved_program = self.program.get()
-                check_program(_json(bytes(saved_program[0])) if saved_program is not None else {}, self.fingerprint)
-            cached = self._restored()
+            cached = self._restored(self._version() if head.steps else None)
         return cached
+
+    def _version(self) -> int | None:
+        """The version of the program that the state is of: None where it is the one that runs."""
+        saved = self.program.get()
+        program = _json(bytes(saved[0])) if saved is not None else {}
+        version = None if program == self.fingerprint else self.host.version(program)
+        if version is None:
+            check_program(program, self.fingerprint)
+        return version
 
     def _catch_up(self, cached: CachedSession) -> bool:
         """Takes in the steps since; not where the log does not reach back to it, or another attempt took that step."""
@@ -145,18 +158,22 @@ class Bucket:
             cached.token, cached.steps = token, n + 1
         return cached.token == head.token
 
-    def _restored(self) -> CachedSession:
+    def _restored(self, version: int | None) -> CachedSession:
         head, late = self.head, list[Any]()
         snapshot = b"".join(self._kept(-1 - n) for n in range(head.pieces)) if head.pieces else None
-        cached = CachedSession(self.host.session(late, snapshot), "", head.first, late, fingerprint=self.fingerprint)
+        session = self.host.session(late, snapshot, version)
+        cached = CachedSession(session, "", head.first, late, fingerprint=self.fingerprint)
         know(cached)
         for n in range(head.first, head.steps):
-            self._replay(cached, self._entry(n)[2])
+            self._replay(cached, self._entry(n)[2], version)
+        if version is not None:
+            self.host.upgrade(cached.session, version)
+            self.upgraded = True
         cached.token, cached.steps = head.token, head.steps
         return cached
 
-    def _replay(self, cached: CachedSession, step: BucketStep) -> None:
-        self.host.feed(cached.session, step)
+    def _replay(self, cached: CachedSession, step: BucketStep, version: int | None = None) -> None:
+        self.host.feed(cached.session, step, version)
         cached.late.clear()
         know(cached)
 
@@ -192,7 +209,9 @@ class Bucket:
         before, head.token = head.token, secrets.token_hex(8)
         entry = packed(_STEP, [before, head.token, step.payloads, step.frontier])
         head.log_bytes += len(entry)
-        if self._worth_a_snapshot():
+        if self.upgraded:  # the steps of the log are those of the earlier version
+            self.program.update((json.dumps(self.fingerprint).encode(),))
+        if self.upgraded or self._worth_a_snapshot():
             self._snapshot()
         else:
             self.log.updateValue((head.steps,), (entry,))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, assert_never
 
 import pandas as pd
 import pyarrow as pa
@@ -28,25 +29,45 @@ from augury.compiled import Compiled
 from augury.core.errors import RunError
 from augury.core.model import Event
 from augury.engine.changes import Changes
+from augury.engine.found import AnswerRows
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.casts import slice_of
 from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
-from augury.spark.packages import bucket_keys, feed, pack, unpack
+from augury.spark.packages import SHIFT, bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
 from augury.spark.state import Bucket, BucketStep, CachedSession, know
 
-# Codes of rows that tell of events that came too late, whose id names another event, or how many are known already.
-LATE, REJECTED, REPEATED = -2, -3, -4
-SHIFT = 1 << 41  # milliseconds that ticks are ahead of the epoch, where Spark's watermark begins
+# Codes of rows that tell of events that came too late, whose id names another event, how many are known already, and of
+# answers of types that an earlier version of the program had.
+LATE, REJECTED, REPEATED, RETRACTED = -2, -3, -4, -5
 _TIME = "augury_event_time"
 _FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
+
+
+@dataclass(frozen=True)
+class Version:
+    """An earlier version of the program of a stream; rules that were new in it saw what started after `since`."""
+
+    stream: DetectionStream
+    since: int | None
+
+    @cached_property
+    def hosted(self) -> list[tuple[Stage, Work]]:
+        """Its stages, and what their workers needed."""
+        outputs, alone = self.stream.pipeline.plan.outputs, self.stream.buckets == 1
+        return self.stream.hosted(self.stream.pipeline.staged(outputs, alone=alone, live=True))
+
+    def fingerprint(self, work: Work, number: int) -> dict[str, Any]:
+        """What its buckets said of a stage; `work` is that of the stage with the versions before it."""
+        return self.stream.fingerprint(work, self.hosted[number - 1][0])
 
 
 class DetectionStream(Outputs):
@@ -56,8 +77,11 @@ class DetectionStream(Outputs):
     rows that are no events.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, earlier: Sequence[Version] = (), since: int | None = None) -> None:
+        """`earlier` has the versions of the program that the state of the stream may be of, the oldest first; rules that
+        none of them has see what starts after `since`."""
         super().__init__(pipeline)
+        self.earlier, self.since = tuple(earlier), since
         self.emit, late = pipeline.settings.emit, pipeline.settings.lateness
         if late is None:
             raise RunError("the lateness of events is missing", hint='say lateness="10 minutes"')
@@ -144,20 +168,44 @@ class DetectionStream(Outputs):
         staged = pipeline.staged(outputs, alone=self.buckets == 1, live=True)
         result: DataFrame | None = None
         read: set[Predicate] = set()
-        for stage in staged.stages:
-            result = self._run(staged, stage, result, frozenset(read))
+        for stage, work in self.hosted(staged):
+            if stage.number <= len(staged.stages):
+                result = self._run(staged, stage, work, result, frozenset(read))
+            else:
+                assert result is not None
+                frame = result.withColumn("revoke", F.lit(False))
+                result = self._hosted(frame, self._bucket(F.xxhash64("id")), work, stage, frozenset())
             read |= set(stage.reads)
-        wanted = [t for t in staged.plan.derived if t[0] in outputs]
-        merged = [t for t in wanted if t in staged.spread]
         assert result is not None
-        if merged:
-            result = self._merge(staged, merged, result)
-        codes = [pipeline.layout.codes[t] for t in wanted]
+        codes = [pipeline.layout.codes[t] for t in staged.plan.derived if t[0] in outputs]
         return (
             result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
         )
 
-    def _run(self, staged: Stages, stage: Stage, before: DataFrame | None, silent: frozenset[Predicate]) -> DataFrame:
+    def hosted(self, staged: Stages) -> list[tuple[Stage, Work]]:
+        """The stages with what their workers need, and behind them the one that merges what several buckets may make.
+
+        Each has those of earlier versions of the program that did the same.
+        """
+        result = [(stage, self._work(staged, stage)) for stage in staged.stages]
+        merged = [t for t in staged.plan.derived if t[0] in staged.plan.outputs and t in staged.spread]
+        if merged:
+            result.append(self._merge(staged, merged))
+        versions = [version.hosted for version in self.earlier]
+        for n, (stage, work) in enumerate(result):
+            before = [replace(works[n][1], since=v.since) for v, works in zip(self.earlier, versions, strict=True)]
+            for m in range(1, len(before)):
+                before[m] = replace(before[m], earlier=tuple(before[:m]))
+            result[n] = stage, replace(work, earlier=tuple(before), since=self.since)
+        return result
+
+    def _work(self, staged: Stages, stage: Stage) -> Work:
+        work = self.pipeline.work(staged, stage, self.emit)
+        return work if stage.longest is None else work.in_slices(self.pipeline.clock.length(stage.longest))
+
+    def _run(
+        self, staged: Stages, stage: Stage, work: Work, before: DataFrame | None, silent: frozenset[Predicate]
+    ) -> DataFrame:
         """A stage: what it makes, and what earlier ones have made that is an answer or is still to be read."""
         pipeline = self.pipeline
         own_types = pipeline.own_types(staged, stage)
@@ -166,28 +214,45 @@ class DetectionStream(Outputs):
         )
         frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
         frame = reduce(DataFrame.unionByName, frames)
-        bucket = F.lit(0) if stage.how != "key" else self._bucket(pipeline.key(stage, frame.columns))
+        match stage.how:
+            case "one":
+                bucket = F.lit(0)
+            case "slices":
+                assert stage.longest is not None
+                frame = self._sliced(frame, pipeline.clock.length(stage.longest), work)
+                bucket = self._bucket(F.col("slice"))
+            case "key":
+                bucket = self._bucket(pipeline.key(stage, frame.columns))
+            case _:
+                assert_never(stage.how)
         if "revoke" in frame.columns:
             bucket = F.when(F.col("revoke"), F.lit(-1)).otherwise(bucket)
         if stage.everywhere:
             codes = [pipeline.layout.codes[t] for t in stage.everywhere if t in pipeline.layout.codes]
             bucket = F.when(F.col("type").isin(codes), F.lit(-1)).otherwise(bucket)
-        return self._hosted(frame, bucket, pipeline.work(staged, stage, self.emit), stage, silent)
+        return self._hosted(frame, bucket, work, stage, silent)
+
+    def _sliced(self, frame: DataFrame, longest: int, work: Work) -> DataFrame:
+        """Every event in all slices to whose answers it may belong; what is no event stays one row."""
+        length, start = F.lit(work.slice), F.col("start") if "start" in frame.columns else F.col("end")
+        first, last = slice_of(F.col("end"), length), slice_of(start + F.lit(longest), length)
+        event = (F.col("type") >= 0) & (~F.col("revoke") if "revoke" in frame.columns else F.lit(True))
+        numbers = F.when(event, F.sequence(first, F.greatest(first, last))).otherwise(F.array(first))
+        return frame.withColumn("slice", F.explode(numbers))
 
     def _bucket(self, hashed: Column) -> Column:
         keys = bucket_keys(self.buckets)
         return F.element_at(F.array(*(F.lit(k) for k in keys)), (F.pmod(hashed, F.lit(self.buckets)) + 1).cast("int"))
 
-    def _merge(self, staged: Stages, types: list[Predicate], before: DataFrame) -> DataFrame:
+    def _merge(self, staged: Stages, types: list[Predicate]) -> tuple[Stage, Work]:
         """Events that several buckets may make: each is there while one of them has it."""
         outputs, derived_inputs = tuple(sorted({t[0] for t in types})), {t: staged.lengths.get(t) for t in types}
         plan = replace(staged.plan, rules=(), outputs=outputs, declared={}, given=derived_inputs)
         stage = Stage(len(staged.stages) + 1, (), "key", dict.fromkeys(types, ()), ())
         codes = self.pipeline.layout.codes
         others = {codes[t] for t in staged.plan.derived if t not in types} | {host.ERROR}
-        work = replace(self.pipeline.work(staged, staged.stages[-1], self.emit), plan=plan, forward=frozenset(others))
-        frame = before.withColumn("revoke", F.lit(False))
-        return self._hosted(frame, self._bucket(F.xxhash64("id")), work, stage, frozenset())
+        work = self.pipeline.work(staged, staged.stages[-1], self.emit)
+        return stage, replace(work, plan=plan, forward=frozenset(others))
 
     def _events(self, staged: Stages, stage: Stage, types: list[Predicate], alone: bool) -> DataFrame:
         """Input events. All of them advance the watermark, before those that the stage cannot use are left out.
@@ -228,18 +293,20 @@ class DetectionStream(Outputs):
         self, frame: DataFrame, bucket: Column, work: Work, stage: Stage, silent: frozenset[Predicate]
     ) -> DataFrame:
         """A stage: packed by bucket, run by the stateful operator, and unpacked."""
-        keys = bucket_keys(self.buckets) if stage.how == "key" else [0]  # facts alone may have answers: in one bucket
+        keys = bucket_keys(self.buckets) if stage.how != "one" else [0]  # facts alone may have answers: in one bucket
         packed = partial(pack, keys=keys, work=work)
         unpacked = partial(unpack, stage=stage.number, schema=work.schema)
-        processor = Processor(work, silent, self._fingerprint(work, stage), stage.everywhere)
+        programs = [v.fingerprint(w, stage.number) for v, w in zip(self.earlier, work.earlier, strict=True)]
+        processor = Processor(work, silent, self.fingerprint(work, stage), stage.everywhere, tuple(programs))
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
         changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
 
-    def _fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
+    def fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
         """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
         pipeline = self.pipeline
         return {
+            **({"version": len(work.earlier)} if work.earlier else {}),
             "rules": pipeline.program.written_rules({rule.span: rule.label for rule in stage.rules}),
             "stage": stage.number,
             "buckets": self.buckets,
@@ -249,6 +316,7 @@ class DetectionStream(Outputs):
             "longest": pipeline.longest,
             "facts": _facts_digest(work),
             "reading_of_the_rules": _digest(work.plan.rules),
+            **({} if work.slice is None else {"slices": work.slice}),
             "kinds": {f"{t[0]}/{t[1]}": list(pipeline.layout.kinds[t]) for t in sorted(stage.reads)},
         }
 
@@ -284,12 +352,14 @@ class Processor(StatefulProcessor):
     silent: frozenset[Predicate]
     fingerprint: dict[str, Any]
     everywhere: frozenset[Predicate] = frozenset()
+    programs: tuple[dict[str, Any], ...] = ()  # the fingerprints of earlier versions
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
         self.head = handle.getValueState("head", "data binary")
         self.program = handle.getValueState("program", "data binary")
         self.log = handle.getMapState("log", "n bigint", "data binary")
+        self.taken_back: list[pa.RecordBatch] = []  # answers that an upgrade has retracted
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         payloads = []
@@ -308,17 +378,19 @@ class Processor(StatefulProcessor):
         self, key: Any, payloads: list[bytes], watermark: int, fired: int | None = None
     ) -> Iterator[pd.DataFrame]:
         bucket = Bucket(self.head, self.log, self.program, self, self.fingerprint)
+        taken_back, self.taken_back = self.taken_back, []
         step = BucketStep(payloads, self._frontier(watermark))
         changes = bucket.step(step)
         # What goes to all buckets is reported by one of them; events as such are reported as what they are.
         silent = self.silent | {INPUT} | (self.everywhere if int(key[0]) else set())
         first = self.fingerprint["stage"] == 1 and not int(key[0])  # revocations go to all buckets of all stages
         records = [
+            *taken_back,
             *host.answers(self.work, bucket.cached.session, changes),
             *self._notices(bucket.cached, silent, revocations=first),
         ]
         timer = self._timer(bucket, fired, watermark)
-        if payloads or records or not bucket.head.steps:
+        if payloads or records or bucket.upgraded or not bucket.head.steps:
             bucket.save(step, timer)
         elif timer != bucket.head.timer:
             bucket.keep_timer(timer)
@@ -330,11 +402,32 @@ class Processor(StatefulProcessor):
                     writer.write_batch(record)
             yield pd.DataFrame({"bucket": [int(key[0])], "payload": [sink.getvalue().to_pybytes()]})
 
-    def session(self, late: list[Any], snapshot: bytes | None) -> Session:
-        return self.work.session(late.append) if snapshot is None else self.work.restored(snapshot, late.append)
+    def version(self, program: dict[str, Any]) -> int | None:
+        return self.programs.index(program) if program in self.programs else None
 
-    def feed(self, session: Session, step: BucketStep) -> Changes:
-        return feed(session, step, self.work)
+    def session(self, late: list[Any], snapshot: bytes | None, version: int | None = None) -> Session:
+        if snapshot is not None:
+            return self.work.restored(snapshot, late.append)
+        return self.work.session(late.append, None if version is None else self.work.earlier[version].plan)
+
+    def feed(self, session: Session, step: BucketStep, version: int | None = None) -> Changes:
+        return feed(session, step, self.work if version is None else self.work.earlier[version])
+
+    def upgrade(self, session: Session, version: int) -> None:
+        for before, work in pairwise([*self.work.earlier[version:], self.work]):
+            changes = session.become(Compiled(work.plan), work.since)
+            if self.work.settings.emit == "early":
+                self.taken_back += self._taken_back(session, changes, before)
+
+    def _taken_back(self, session: Session, changes: Changes, before: Work) -> Iterator[pa.RecordBatch]:
+        """What rules had derived that are gone: as answers, or where their type is gone, too, as notices."""
+        layout, extra = self.work.layout, len(self.work.extra)
+        parts = {part: (part.type, part.arity - extra) for part in changes.parts if isinstance(part, AnswerRows)}
+        same = [p for p, t in parts.items() if layout.kinds.get(t) == before.layout.kinds.get(t, layout.kinds.get(t))]
+        yield from host.answers(self.work, session, type(changes)(session.program.plan, session.clock, same))
+        gone = type(changes)(session.program.plan, session.clock, [part for part in parts if part not in same])
+        events = (change.event for change in gone if self.work.own_copy(change.event))
+        yield from self.work.notices([(RETRACTED, None, None, self._json(event, "retract", True)) for event in events])
 
     def _frontier(self, watermark: int) -> int | None:
         """Nothing more ends at or before it; Spark's watermark is 0 until it has seen something."""
@@ -362,22 +455,23 @@ class Processor(StatefulProcessor):
         self, cached: CachedSession, silent: frozenset[Predicate], revocations: bool
     ) -> Iterator[pa.RecordBatch]:
         """What came too late, was repeated or refused, and what could not be computed, as rows of their own."""
-        session = cached.session
+        session, work = cached.session, self.work
         rows: list[host.Notice] = []
         for item in cached.late:
             if not isinstance(item, Event) and not item.id.startswith(JOINT):
                 rows.append((LATE, None, None, json.dumps({"op": "revoke", "id": item.id})))
-            elif isinstance(item, Event) and (type := (item.type, len(item.args))) not in silent:
-                name, arity = self.work.plan.aliases.get(type, type)
+            elif isinstance(item, Event) and work.own_copy(item) and (type := work.own_type(item)) not in silent:
+                name, arity = work.plan.aliases.get((item.type, len(item.args)), type)
                 rows.append((LATE, None, None, self._json(replace(item, type=name, args=item.args[:arity]))))
         cached.late.clear()
         rejected = (
-            event for event, _ in session.rejected[cached.rejected :] if (event.type, len(event.args)) not in silent
+            replace(event, args=event.args[: len(event.args) - len(work.extra)])
+            for event, _ in session.rejected[cached.rejected :]
+            if work.own_copy(event) and work.own_type(event) not in silent
         )
         rows += [(REJECTED, None, None, self._json(event)) for event in rejected]
-        heard = {
-            t for t in session.repeats if (revocations if t is None else t not in silent | self.work.plan.given.keys())
-        }
+        not_heard = {(name, arity + len(work.extra)) for name, arity in silent} | work.plan.given.keys()
+        heard = {t for t in session.repeats if (revocations if t is None else t not in not_heard)}
         repeated = sum(session.repeats[type] - cached.repeats[type] for type in heard)
         rows += [(REPEATED, repeated, None, "")] if repeated else []
         for (rule, message), count in session.errors.items():
@@ -387,6 +481,7 @@ class Processor(StatefulProcessor):
         know(cached)
         yield from self.work.notices(rows)
 
-    def _json(self, event: Event) -> str:
-        result = event_as_json(event, self.work.clock, trace=False)
+    def _json(self, event: Event, op: Literal["retract"] | None = None, trace: bool = False) -> str:
+        event = replace(event, args=event.args[: len(event.args) - len(self.work.extra)]) if trace else event
+        result = event_as_json(event, self.work.clock, op, trace=trace)
         return json.dumps({k: v for k, v in result.items() if v != ""}, ensure_ascii=False)

@@ -6,34 +6,37 @@ import json
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from augury.core.clock import read_timestamp, show_duration, show_timestamp
 from augury.core.errors import AuguryError, DataError, RunError, visible
 from augury.core.standing import InputCounts
-from augury.settings import Emit
+from augury.settings import Emit, Task
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
-from augury.spark.checkpoint import StreamOptions
+from augury.spark.checkpoint import StreamOptions, earlier_program
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
 from augury.spark.outbox import Outbox, Write
+from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
 from augury.spark.spool import MAKE_ROOM, Spool
-from augury.spark.stream import LATE, REJECTED, REPEATED, SHIFT, DetectionStream, late_rows
+from augury.spark.stream import LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
 
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
+
 _SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
@@ -114,12 +117,21 @@ class StreamJob(FileRun):
         task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
         super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)
         with user_errors(self.places):
-            self.stream = DetectionStream(self.pipeline)
+            versions = [self._version(spark, task, version) for version in options.versions]
+            self.stream = DetectionStream(self.pipeline, versions, options.since)
         options.save(self.pipeline.inputs_clock)
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
         self.seen = -1
+
+    def _version(self, spark: SparkSession, task: Task, saved: dict[str, Any]) -> Version:
+        """An earlier version of the program, over the same events."""
+        program = earlier_program(task.program, saved["program"])
+        run = FileRun(spark, replace(task, program=program), Execution(buckets=self.options.buckets), streaming=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were said when it ran
+            return Version(DetectionStream(run.pipeline), saved["since"])
 
     def _spooled(self, source: SourceFile) -> SourceFile:
         """Standard input as files, which Spark can read."""
@@ -194,7 +206,9 @@ class StreamJob(FileRun):
             counts = {row["type"]: row["sum"] if row["type"] == REPEATED else row["count"] for row in totals}
             detections = sum(n for code, n in counts.items() if code >= 0)
             late, rejected = counts.get(LATE, 0), counts.get(REJECTED, 0)
-            parts = self._answers(rows.where(F.col("type") >= 0), detections) if detections else {}
+            gone = rows.where(F.col("type") == RETRACTED) if counts.get(RETRACTED) else None
+            detections += counts.get(RETRACTED, 0)
+            parts = self._answers(rows.where(F.col("type") >= 0), detections, gone) if detections else {}
             if late or rejected:
                 parts |= self._late(late_rows(rows))
             if parts:
@@ -212,20 +226,30 @@ class StreamJob(FileRun):
         finally:
             rows.unpersist()
 
-    def _answers(self, rows: DataFrame, count: int) -> dict[str, Write]:
-        """The answers of a batch: printed at once, or what writes them."""
+    def _with_gone(self, rows: DataFrame, gone: DataFrame | None) -> DataFrame:
+        """Answers as JSON in columns, with retracted ones of types that an earlier version of the program had."""
+        result = self.pipeline.as_json(rows, self.task.settings.emit == "early")
+        if gone is None:
+            return result
+        time = "timestamp" if self.pipeline.clock.kind == "timestamp" else "bigint"
+        trace = ", trace array<string>" if self.pipeline.execution.trace else ""
+        schema = f"op string, type string, args string, start {time}, end {time}, id string{trace}"
+        return result.unionByName(gone.select(F.from_json(_text(), schema).alias("_")).select("_.*"))
+
+    def _answers(self, rows: DataFrame, count: int, gone: DataFrame | None = None) -> dict[str, Write]:
+        """The answers of a batch, and those of types that are gone: printed at once, or what writes them."""
         pipeline, outputs = self.pipeline, self.task.plan.outputs
         changes = self.task.settings.emit == "early"
         if self.options.output == "-":
-            self._print(rows, changes)
+            self._print(rows, changes, gone)
             return {}
         few = rows.coalesce(1) if count <= _FEW else rows
         match self.options.format:
             case "jsonl":
-                lines = pipeline.as_json(few, changes).withColumn("args", F.parse_json("args"))
+                lines = self._with_gone(few, gone).withColumn("args", F.parse_json("args"))
                 return {"output": lines.write.mode("overwrite").json}
             case "csv":
-                rows = pipeline.as_json(few, changes).withColumn("trace", F.array_join("trace", " "))
+                rows = self._with_gone(few, gone).withColumn("trace", F.array_join("trace", " "))
                 return {"output": rows.write.mode("overwrite").option("header", "true").option("escape", '"').csv}
             case "parquet":
                 writers = {type: pipeline.answers(few, type, changes).write.mode("overwrite") for type in outputs}
@@ -233,10 +257,10 @@ class StreamJob(FileRun):
                     return {"output": writers[outputs[0]].parquet}
                 return {f"output.{type}": writer.parquet for type, writer in writers.items()}
 
-    def _print(self, rows: DataFrame, changes: bool) -> None:
+    def _print(self, rows: DataFrame, changes: bool, gone: DataFrame | None) -> None:
         table, clock = rows.toArrow(), self.pipeline.clock
         out = sys.stdout if self.out.isatty() else self.out
-        lines = []
+        lines = [] if gone is None else [f"{row[0]}\n" for row in gone.select(_text()).collect()]
         for sign, op in ((-1, "retract"), (1, "insert")):
             part = table.filter([o == sign for o in table.column("op").to_pylist()])
             for event in fetched(part, self.pipeline.layout).events:
@@ -287,6 +311,11 @@ class StreamJob(FileRun):
         """Spark's watermark as a time of the clock."""
         us = read_timestamp(mark)
         return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+
+
+def _text() -> Column:
+    """The text of a row that is a notice."""
+    return F.array_join(F.col("trace"), "")
 
 
 def _trim(log: Path) -> None:
