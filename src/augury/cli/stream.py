@@ -12,6 +12,7 @@ from augury.cli.options import Cluster, TaskOptions, spark_options, task_options
 from augury.cli.run import check_output, spark_problem
 from augury.core.errors import RunError
 from augury.job import LeftOut, check_registered, report_guess, warn_unknown
+from augury.settings import length
 from augury.terminal import say, status_line, warn, working
 
 
@@ -51,6 +52,16 @@ from augury.terminal import say, status_line, warn, working
     help="Parts of the state; by default two for each core, on one machine just one for a program of several stages.",
 )
 @click.option(
+    "--idle",
+    metavar="D",
+    help="Let the clock follow that of the machine, less the lateness, when no event has come for so long.",
+)
+@click.option(
+    "--ahead",
+    metavar="D",
+    help="Set events aside, like late ones, that are further in the future than this: they do not move the clock.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Say what becomes of each rule if the stream of the checkpoint goes on with this program, and stop.",
@@ -67,6 +78,8 @@ def stream(
     emit: str,
     trigger: str,
     buckets: int | None,
+    idle: str | None,
+    ahead: str | None,
     dry_run: bool,
     cluster: Cluster,
 ) -> None:
@@ -88,7 +101,10 @@ def stream(
     from augury.spark.starting import open_session
 
     task = options.task(emit=emit, lateness=lateness, longest=longest)
-    stream_options = StreamOptions(task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master)
+    bounds = {"ahead": length(ahead), "idle": length(idle)}
+    stream_options = StreamOptions(
+        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds
+    )
     stream_options.check()
     if (upgrade := stream_options.upgrade()) is not None or dry_run:
         for line in ["no rule changes"] if upgrade is None else upgrade.lines():

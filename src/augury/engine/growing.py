@@ -90,7 +90,7 @@ def become(
     circuit = session.circuit
     circuit.extend(program.optimised, since)
     session.program, session.input_ids.plan = program, program.plan
-    session.answers = [one for one in session.answers if one.events.type in program.plan.outputs]
+    session.answers = [emitted for emitted in session.answers if emitted.events.type in program.plan.outputs]
     _new_answers(session)
     session.elsewhere(program.plan)
     session.grown = [*before, ("plan", session.fingerprint_of(program), since)]
@@ -101,8 +101,8 @@ def become(
 
 def _new_answers(session: Session) -> None:
     """The answers of types that no rule derived before."""
-    known = {id(one.events) for one in session.answers}
+    emitted = {id(answer_set.events) for answer_set in session.answers}
     for (name, _), events in session.circuit.derived.items():
-        if name in session.program.plan.outputs and id(events) not in known:
+        if name in session.program.plan.outputs and id(events) not in emitted:
             session.answers.append(EmittedRows(events))
     session._index_answers()

@@ -11,7 +11,7 @@ from augury.core.clock import Kind
 from augury.core.errors import RunError
 from augury.core.model import Fact
 from augury.core.time_units import TimeUnit
-from augury.settings import Settings
+from augury.settings import Settings, length
 from augury.sources.heading import ColumnNames
 
 if TYPE_CHECKING:
@@ -111,16 +111,19 @@ def detect_stream(
     limits: Mapping[str, object] | None = None,
     buckets: int | None = None,
     broadcast: int = 100_000,
+    ahead: str | None = None,
 ) -> DetectionStream:
     """Detects in streams: streaming DataFrames in, a streaming DataFrame for each output out.
 
     `lateness` says how late an event or a revocation may come; what is later goes to `.late`. With emit="final" an answer
-    is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back.
+    is given once nothing can change it; with "early" at once, and rows with op "retract" take answers back. An event that is
+    further in the future than `ahead` goes to `.late`, too, and moves no clock.
     """
     from augury.spark.pipeline import Execution, Pipeline
     from augury.spark.stream import DetectionStream
 
-    execution = Execution(ColumnNames(type, time, start, end, id, op), trace, broadcast=broadcast, buckets=buckets)
+    names = ColumnNames(type, time, start, end, id, op)
+    execution = Execution(names, trace, broadcast=broadcast, buckets=buckets, ahead=length(ahead))
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
         compiled,

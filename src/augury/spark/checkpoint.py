@@ -48,6 +48,8 @@ class StreamOptions:
     trigger: str = "1s"
     asked_buckets: int | None = None
     master: str = "local[*]"
+    ahead: int | None = None  # microseconds by which an event may be ahead of the time of its batch
+    idle: int | None = None  # microseconds without an event after which the clock follows that of the machine
 
     @cached_property
     def saved(self) -> dict[str, Any]:
@@ -98,6 +100,7 @@ class StreamOptions:
             "clock": settings.clock,
             "time_unit": settings.time_unit,
             "zone": settings.zone,
+            "idle": self.idle is not None,
         }
 
     def save(self, clock: Clock) -> None:
@@ -181,7 +184,7 @@ class StreamOptions:
                 if getattr(self.task.settings, name) is None:
                     new[name] = self.saved.get(name)
             # What older checkpoints do not say, and what a stream is told anew whenever it starts.
-            older = {"format": self.format, "time_unit": None, "zone": None}
+            older = {"format": self.format, "time_unit": None, "zone": None, "idle": False}
             saved = {
                 **older,
                 **{name: value for name, value in self.saved.items() if name in new},

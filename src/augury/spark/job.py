@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from augury.sources import Coded, Skipped
 from augury.spark.batch import Detections
 from augury.spark.failures import user_errors
 from augury.spark.files import FileReader
+from augury.spark.heartbeats import heartbeats
 from augury.spark.host import ERROR
 from augury.spark.layout import Layout, read_column
 from augury.spark.pipeline import Execution, Pipeline
@@ -54,7 +56,10 @@ class SparkAnswers:
 class FileRun:
     """A task on Spark: its files as a pipeline, where wrong rows are found, and what was skipped."""
 
-    def __init__(self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False) -> None:
+    def __init__(
+        self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False, beats: Path | None = None
+    ) -> None:
+        """`beats` is the folder in which a stream says that nothing has come for a while."""
         self.task, program, settings = task, task.program, task.settings
         self.skipped = Skipped(settings.on_error, limits=settings.limits)
         self.places = Places(task)
@@ -63,7 +68,7 @@ class FileRun:
             clock = files.clock
             check_clock(program, clock.kind)
             self.places = replace(self.places, clock=clock)
-            sources = files.sources()
+            sources = files.sources() + ([] if beats is None else [heartbeats(spark, beats)])
             facts, self.graphs = read_facts(task.facts, task.graphs, program.plan, clock, self.skipped)
             self.pipeline = Pipeline(
                 program,

@@ -145,6 +145,11 @@ def feed(session: Session, step: BucketStep, work: Work) -> Changes:
         flags = pc.fill_null(table.column("revoke"), False)
         revoked = [i for i in table.filter(flags).column("id").to_pylist() if i] if pc.any(flags).as_py() else []
         table = table.filter(pc.invert(flags)) if revoked else table
+    if "ahead" in table.column_names:
+        ahead = pc.fill_null(table.column("ahead"), False)
+        far, table = table.filter(ahead), table.filter(pc.invert(ahead))
+        types = batches(far, work.layout, work.extra) if len(far) else {}
+        step.ahead += [event for type, batch in types.items() for event in batch.events(type[0])]
     withdrawn: dict[Predicate, list[str]] = {}
     if "op" in table.column_names:
         gone = pc.less(pc.fill_null(table.column("op"), 1), 0)

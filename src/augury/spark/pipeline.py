@@ -74,6 +74,7 @@ class Execution:
     partitions: int | None = None  # of a stage in batch
     skew: bool = False  # whether keyed stages are cut into slices of time as well
     buckets: int | None = None  # of the state of a stream
+    ahead: int | None = None  # microseconds by which an event of a stream may be ahead of the time of its batch
 
 
 class Pipeline:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from augury.algebra.plan import Predicate
 from augury.core.errors import RunError, SnapshotError
+from augury.core.model import Event
 from augury.engine.changes import Changes
 from augury.engine.saved import CorruptSnapshot, not_whole, packed, require, unpacked
 from augury.engine.session import Session
@@ -64,6 +65,7 @@ class BucketStep:
     payloads: list[bytes]
     frontier: int | None
     stored: bool = False  # whether it was read from a checkpoint
+    ahead: list[Event] = field(default_factory=list)  # what was too far in the future to be taken in
 
 
 @dataclass

@@ -45,8 +45,8 @@ from augury.spark.starting import ROCKSDB, usual_buckets
 from augury.spark.state import Bucket, BucketStep, CachedSession, know
 
 # Codes of rows that tell of events that came too late, whose id names another event, how many are known already, and of
-# answers of types that an earlier version of the program had.
-LATE, REJECTED, REPEATED, RETRACTED = -2, -3, -4, -5
+# answers of types that an earlier version of the program had; and of events whose time is too far in the future.
+LATE, REJECTED, REPEATED, RETRACTED, AHEAD = -2, -3, -4, -5, -6
 _TIME = "augury_event_time"
 _FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
@@ -86,6 +86,9 @@ class DetectionStream(Outputs):
         if late is None:
             raise RunError("the lateness of events is missing", hint='say lateness="10 minutes"')
         self.lateness = pipeline.clock.length(late)
+        self.ahead = pipeline.execution.ahead
+        if self.ahead is not None and pipeline.clock.kind != "timestamp":
+            raise RunError("ticks are no times of the day, so that no event is ahead", hint="leave `ahead` out")
         master, cores = pipeline.spark.conf.get("spark.master", "") or "", partitions_of(pipeline.spark)
         self.buckets = pipeline.execution.buckets or usual_buckets(pipeline.plan, master, cores)
         partitions = int(pipeline.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
@@ -212,7 +215,8 @@ class DetectionStream(Outputs):
         frames = (
             [self._events(staged, stage, own_types, alone=before is None)] if own_types or INPUT in stage.reads else []
         )
-        frames += [] if before is None else [before.withColumn("revoke", F.lit(False))]
+        more = {"revoke": F.lit(False)} | ({} if self.ahead is None else {"ahead": F.lit(None).cast("boolean")})
+        frames += [] if before is None else [before.withColumns(more)]
         frame = reduce(DataFrame.unionByName, frames)
         match stage.how:
             case "one":
@@ -263,6 +267,8 @@ class DetectionStream(Outputs):
         calendar, end = pipeline.clock.kind == "timestamp", F.col("end")
         now = F.timestamp_micros(end) if calendar else F.timestamp_millis(end + F.lit(SHIFT))
         never = F.lit(None).cast("timestamp")
+        if self.ahead is not None:  # an event from the future does not move the clock
+            now = F.when(~self._is_ahead(), now)
         frames = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
         events = reduce(DataFrame.unionByName, frames).withWatermark(_TIME, f"{delay} milliseconds")
@@ -273,12 +279,19 @@ class DetectionStream(Outputs):
         used = events.where(F.coalesce(F.when(F.col(_TIME).isNotNull(), usable), usable))
         if INPUT in stage.reads:
             used = used.unionByName(self._inputs(events))
-        events = used
+        events = used if self.ahead is None else used.withColumn("ahead", F.when(self._is_ahead(), F.lit(True)))
+        more = [] if self.ahead is None else ["ahead"]
         if alone:
             present = {"start": not pipeline.points, "id": pipeline.ids, "revoke": pipeline.ops}
-            return events.select("type", "end", *(c for c, there in present.items() if there), *pipeline.columns(stage))
+            names = [*(c for c, there in present.items() if there), *more]
+            return events.select("type", "end", *names, *pipeline.columns(stage))
         revoke = F.col("revoke") if pipeline.ops else F.lit(False)
-        return pipeline.like_answers(events, F.lit(0).alias("origin"), revoke.alias("revoke"))
+        return pipeline.like_answers(events, F.lit(0).alias("origin"), revoke.alias("revoke"), *map(F.col, more))
+
+    def _is_ahead(self) -> Column:
+        """Whether an event ends later than the time of its batch by more than is allowed."""
+        limit = F.unix_micros(F.current_timestamp()) + F.lit(self.ahead)
+        return F.coalesce(F.col("end") > limit, F.lit(False))
 
     def _inputs(self, events: DataFrame) -> DataFrame:
         """Events as such, whatever they say: the first one that stands opens windows by the clock."""
@@ -336,8 +349,9 @@ def _digest(value: object) -> str:
 
 
 def late_rows(rows: DataFrame) -> DataFrame:
-    result = rows.where(F.col("type").isin(LATE, REJECTED))
-    why = F.when(F.col("type") == LATE, F.lit("late")).otherwise(F.lit("its id names another event"))
+    result = rows.where(F.col("type").isin(LATE, REJECTED, AHEAD))
+    why = F.when(F.col("type") == LATE, F.lit("late")).when(F.col("type") == AHEAD, F.lit("ahead of the clock"))
+    why = why.otherwise(F.lit("its id names another event"))
     return result.select(why.alias("why"), F.array_join("trace", "").alias("event"))
 
 
@@ -387,7 +401,7 @@ class Processor(StatefulProcessor):
         records = [
             *taken_back,
             *host.answers(self.work, bucket.cached.session, changes),
-            *self._notices(bucket.cached, silent, revocations=first),
+            *self._notices(bucket.cached, silent, step.ahead, revocations=first),
         ]
         timer = self._timer(bucket, fired, watermark)
         if payloads or records or bucket.upgraded or not bucket.head.steps:
@@ -452,17 +466,17 @@ class Processor(StatefulProcessor):
         return held
 
     def _notices(
-        self, cached: CachedSession, silent: frozenset[Predicate], revocations: bool
+        self, cached: CachedSession, silent: frozenset[Predicate], ahead: list[Event], revocations: bool
     ) -> Iterator[pa.RecordBatch]:
         """What came too late, was repeated or refused, and what could not be computed, as rows of their own."""
         session, work = cached.session, self.work
         rows: list[host.Notice] = []
-        for item in cached.late:
+        for code, item in [*((LATE, item) for item in cached.late), *((AHEAD, event) for event in ahead)]:
             if not isinstance(item, Event) and not item.id.startswith(JOINT):
-                rows.append((LATE, None, None, json.dumps({"op": "revoke", "id": item.id})))
+                rows.append((code, None, None, json.dumps({"op": "revoke", "id": item.id})))
             elif isinstance(item, Event) and work.own_copy(item) and (type := work.own_type(item)) not in silent:
                 name, arity = work.plan.aliases.get((item.type, len(item.args)), type)
-                rows.append((LATE, None, None, self._json(replace(item, type=name, args=item.args[:arity]))))
+                rows.append((code, None, None, self._json(replace(item, type=name, args=item.args[:arity]))))
         cached.late.clear()
         rejected = (
             replace(event, args=event.args[: len(event.args) - len(work.extra)])

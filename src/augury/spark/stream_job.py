@@ -25,6 +25,7 @@ from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions, earlier_program
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
+from augury.spark.heartbeats import Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
@@ -32,11 +33,12 @@ from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
 from augury.spark.spool import MAKE_ROOM, Spool
-from augury.spark.stream import LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
+from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
 
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
 
+_BEATS = "heartbeats"  # the folder of them, below the checkpoint
 _SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
@@ -115,7 +117,10 @@ class StreamJob(FileRun):
         }
         settings = replace(settings, **saved)
         task = replace(task, events=tuple(map(self._spooled, task.events)), settings=settings)
-        super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True)
+        self.heart = None if options.idle is None else Heart(make_beats(options.checkpoint), options.idle)
+        self.beats = None if self.heart is None else self.heart.folder
+        execution = Execution(buckets=options.buckets, ahead=options.ahead)
+        super().__init__(spark, task, execution, streaming=True, beats=self.beats)
         with user_errors(self.places):
             versions = [self._version(spark, task, version) for version in options.versions]
             self.stream = DetectionStream(self.pipeline, versions, options.since)
@@ -124,11 +129,13 @@ class StreamJob(FileRun):
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
         self.seen = -1
+        self.came = False  # whether events have come since somebody looked
 
     def _version(self, spark: SparkSession, task: Task, saved: dict[str, Any]) -> Version:
         """An earlier version of the program, over the same events."""
         program = earlier_program(task.program, saved["program"])
-        run = FileRun(spark, replace(task, program=program), Execution(buckets=self.options.buckets), streaming=True)
+        task, execution = replace(task, program=program), self.pipeline.execution
+        run = FileRun(spark, task, execution, streaming=True, beats=self.beats)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were said when it ran
             return Version(DetectionStream(run.pipeline), saved["since"])
@@ -167,6 +174,9 @@ class StreamJob(FileRun):
                 self._count(query)
                 show(str(replace(self.status, working=query.status["isTriggerActive"])))
                 _trim(checkpoint / "spark.log")
+                if self.heart is not None:
+                    self.heart.listen(busy=self.came or query.status["isTriggerActive"])
+                    self.came = False
                 if self.spool is not None and not self.spool.is_alive():
                     query.processAllAvailable()
                     break
@@ -205,7 +215,7 @@ class StreamJob(FileRun):
             totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
             counts = {row["type"]: row["sum"] if row["type"] == REPEATED else row["count"] for row in totals}
             detections = sum(n for code, n in counts.items() if code >= 0)
-            late, rejected = counts.get(LATE, 0), counts.get(REJECTED, 0)
+            late, rejected = counts.get(LATE, 0) + counts.get(AHEAD, 0), counts.get(REJECTED, 0)
             gone = rows.where(F.col("type") == RETRACTED) if counts.get(RETRACTED) else None
             detections += counts.get(RETRACTED, 0)
             parts = self._answers(rows.where(F.col("type") >= 0), detections, gone) if detections else {}
@@ -287,7 +297,9 @@ class StreamJob(FileRun):
             if progress["batchId"] <= self.seen:
                 continue
             self.seen = progress["batchId"]
-            self.tally.read += max((s["numInputRows"] for s in progress["sources"]), default=0)
+            read = max((s["numInputRows"] for s in progress["sources"] if _BEATS not in s["description"]), default=0)
+            self.tally.read += read
+            self.came = self.came or read > 0
             mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
             if mark and not mark.startswith("1970-01-01T00:00:00.000"):
                 self.tally.watermark = self._watermark(mark)
@@ -311,6 +323,14 @@ class StreamJob(FileRun):
         """Spark's watermark as a time of the clock."""
         us = read_timestamp(mark)
         return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+
+
+def make_beats(checkpoint: Path) -> Path:
+    """The folder of heartbeats."""
+    folder = checkpoint / _BEATS
+    with writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _text() -> Column:
