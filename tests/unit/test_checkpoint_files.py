@@ -7,6 +7,7 @@ import random
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,12 @@ from augury.core.errors import SnapshotError
 from augury.settings import Settings, Task
 from augury.spark.checkpoint import StreamOptions
 from augury.spark.checkpoint_files import check_files, sealed
+from augury.spark.checkpoint_report import copy, report, verify
 from augury.spark.failures import user_error
 from augury.spark.stream import DetectionStream
 
 PROGRAM = augury.compile("event a(x: int).\nr(X) <- a(X).")
+CHANGED = "event a(x: int).\nr(X) <- a(X).\ns(X) <- a(X) WHERE X > 1."
 TABLE = "000008-8e16.sst"
 
 
@@ -200,3 +203,55 @@ def test_what_a_worker_raises_is_said_in_its_own_words() -> None:
     kind = type(raised)
     text = f"Traceback (most recent call last):\n{kind.__module__}.{kind.__qualname__}: {raised}\n"
     assert str(user_error(ValueError(text), None)).startswith("the checkpoint is of another program")
+
+
+# Other programs, and a look inside
+
+
+def test_a_changed_program_resumes_and_says_what_becomes_of_its_rules(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    options(tmp_path).save(Clock("timestamp"))
+    write(made / "spark" / "commits" / "1", 'v1\n{"nextBatchWatermarkMs":60000}')
+    other = replace(options(tmp_path), task=Task(augury.compile(CHANGED), (), settings=Settings(lateness=10**6)))
+    other.check()
+    change = other.upgrade()
+    assert change is not None
+    assert list(change.lines()) == [
+        "rule `r` is unchanged and keeps its state",
+        "rule `s` is new: it sees what starts after 1970-01-01T00:01:00.000999Z",
+    ]
+    other.save(Clock("timestamp"))
+    assert replace(other).upgrade() is None
+    assert list(report(made))[:6] == [
+        "version 2 of its program, 2 rules",
+        "  r   from the beginning",
+        "  s   what starts after 1970-01-01T00:01:00.000999Z",
+        "batches 0 to 1 are complete, 2 has begun",
+        "watermark 1970-01-01T00:01:00Z",
+        "settings",
+    ]
+
+
+def test_what_cannot_be_taken_over_is_refused_with_the_reason(tmp_path: Path) -> None:
+    make(tmp_path)
+    for text, why in {
+        "event a(x: string).\nr(X) <- a(X).": "the attribute `x` of `a` is another",
+        "event a(x: int).\nr(X) <- a(X).\nlit(1).\ns(X) <- a(X) WHERE lit(X).": "static rules or facts",
+        "event a(x: int).\nr(X) <- a(X).\nt() <- a(X) SEQ b(X).": "in 2 stages, and ran in 1|merged in another way",
+    }.items():
+        other = replace(options(tmp_path), task=Task(augury.compile(text), (), settings=Settings(lateness=0)))
+        with pytest.raises(augury.RunError, match=why):
+            other.check()
+
+
+def test_copies(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    copy(made, tmp_path / "copied")
+    verify(tmp_path / "copied")
+    assert list(report(made)) == list(report(tmp_path / "copied"))
+    with pytest.raises(augury.DataError, match="exists already"):
+        copy(made, tmp_path / "copied")
+    (made / "spark" / "commits" / "1").unlink()
+    with pytest.raises(SnapshotError):
+        copy(made, tmp_path / "again")
+    assert not list(tmp_path.glob("*again*"))

@@ -25,6 +25,7 @@ COMMANDS = {
     "run": ("run", "Run a program over events and write what it derives."),
     "stream": ("stream", "Run a program over events as they come, on Spark."),
     "live": ("live", "Run a program as a service, from and to brokers, databases and files."),
+    "checkpoint": ("checkpoints", "Look at the checkpoint of a stream, check it, or copy it."),
     "why": ("why", "Show why an event was detected."),
     "why-not": ("why", "Show why an event was not detected, and what came nearest."),
     "console": ("console", "Open a page that shows what a program does with its events."),

@@ -120,7 +120,7 @@ class StreamOptions:
         """The earlier programs of the checkpoint, the oldest first: their sources, and since when their new rules saw events."""
         earlier = list(self.saved.get("versions", ()))
         return (
-            [*earlier, {name: self.saved.get(name) for name in ("program", "since")}]
+            [*earlier, {name: self.saved.get(name) for name in ("program", "rules", "since")}]
             if self._is_new_program
             else earlier
         )
@@ -133,7 +133,7 @@ class StreamOptions:
         watermark = last_watermark(self.checkpoint / "spark")
         if watermark is None:
             return None
-        late = self.clock.length(read_duration(str(self.saved["lateness"])))
+        late = self.clock.length(read_duration(self.saved["lateness"] or "0s"))
         return (watermark * 1000 + 999 if self.clock.kind == "timestamp" else watermark - SHIFT) + late
 
     @cached_property

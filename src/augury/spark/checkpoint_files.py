@@ -64,6 +64,11 @@ def check_spark_files(spark: Path, delivered: int = -1) -> None:
             _check_state(operator, done + 1)
 
 
+def last_batches(spark: Path) -> tuple[int | None, int | None]:
+    """The last batch that has begun, and the last one that was committed."""
+    return max(_numbers(spark / "offsets"), default=None), max(_numbers(spark / "commits"), default=None)
+
+
 def last_watermark(spark: Path) -> int | None:
     """The watermark behind the last batch that was committed, in milliseconds; None before the first event."""
     commits = _numbers(spark / "commits")
