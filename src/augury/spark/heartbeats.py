@@ -19,6 +19,7 @@ from augury.sources.heading import NAMES
 from augury.spark.inputs import EventFrame, TypeColumns
 
 BEAT = ("#beat", 0)  # the type of heartbeats, which no program can name
+BEATS = "heartbeats"  # their folder, below the checkpoint
 _KEPT = 1000  # files
 
 

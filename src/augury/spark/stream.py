@@ -9,7 +9,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from itertools import pairwise
 from pathlib import Path
@@ -309,11 +309,18 @@ class DetectionStream(Outputs):
         keys = bucket_keys(self.buckets) if stage.how != "one" else [0]  # facts alone may have answers: in one bucket
         packed = partial(pack, keys=keys, work=work)
         unpacked = partial(unpack, stage=stage.number, schema=work.schema)
-        programs = [v.fingerprint(w, stage.number) for v, w in zip(self.earlier, work.earlier, strict=True)]
-        processor = Processor(work, silent, self.fingerprint(work, stage), stage.everywhere, tuple(programs))
+        processor = self._processor(stage, work, silent)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
         changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
+
+    def _processor(self, stage: Stage, work: Work, silent: frozenset[Predicate]) -> Processor:
+        programs = [v.fingerprint(w, stage.number) for v, w in zip(self.earlier, work.earlier, strict=True)]
+        return Processor(work, silent, self.fingerprint(work, stage), stage.everywhere, tuple(programs))
+
+    def processors(self, staged: Stages) -> dict[int, Processor]:
+        """What hosts the sessions of each stage, by its number."""
+        return {stage.number: self._processor(stage, work, frozenset()) for stage, work in self.hosted(staged)}
 
     def fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
         """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
@@ -367,13 +374,13 @@ class Processor(StatefulProcessor):
     fingerprint: dict[str, Any]
     everywhere: frozenset[Predicate] = frozenset()
     programs: tuple[dict[str, Any], ...] = ()  # the fingerprints of earlier versions
+    taken_back: list[pa.RecordBatch] = field(default_factory=list)  # answers that an upgrade has retracted
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
         self.head = handle.getValueState("head", "data binary")
         self.program = handle.getValueState("program", "data binary")
         self.log = handle.getMapState("log", "n bigint", "data binary")
-        self.taken_back: list[pa.RecordBatch] = []  # answers that an upgrade has retracted
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         payloads = []

@@ -13,11 +13,12 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from augury.core.clock import read_timestamp, show_duration, show_timestamp
+from augury.core.clock import show_duration, show_timestamp
 from augury.core.errors import AuguryError, DataError, RunError, visible
 from augury.core.standing import InputCounts
 from augury.settings import Emit, Task
@@ -25,7 +26,7 @@ from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions, earlier_program
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
-from augury.spark.heartbeats import Heart
+from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
@@ -38,7 +39,6 @@ from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, Dete
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
 
-_BEATS = "heartbeats"  # the folder of them, below the checkpoint
 _SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
@@ -297,7 +297,7 @@ class StreamJob(FileRun):
             if progress["batchId"] <= self.seen:
                 continue
             self.seen = progress["batchId"]
-            read = max((s["numInputRows"] for s in progress["sources"] if _BEATS not in s["description"]), default=0)
+            read = max((s["numInputRows"] for s in progress["sources"] if BEATS not in s["description"]), default=0)
             self.tally.read += read
             self.came = self.came or read > 0
             mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
@@ -321,13 +321,15 @@ class StreamJob(FileRun):
 
     def _watermark(self, mark: str) -> str:
         """Spark's watermark as a time of the clock."""
-        us = read_timestamp(mark)
-        return show_timestamp(us) if self.pipeline.clock.kind == "timestamp" else str(us // 1000 - SHIFT)
+        ms = int(
+            np.datetime64(mark.removeprefix("+").removesuffix("Z"), "ms").astype(np.int64)
+        )  # years beyond 9999, too
+        return show_timestamp(ms * 1000) if self.pipeline.clock.kind == "timestamp" else str(ms - SHIFT)
 
 
 def make_beats(checkpoint: Path) -> Path:
     """The folder of heartbeats."""
-    folder = checkpoint / _BEATS
+    folder = checkpoint / BEATS
     with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
