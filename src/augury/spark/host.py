@@ -195,8 +195,8 @@ def divided(table: pa.Table, work: Work) -> tuple[pa.Table, pa.Table]:
 
 def in_own_slice(table: pa.Table, length: int) -> pa.Array:
     """Which rows are in the slice of their end; what has no end is in one slice only."""
-    own = pc.equal(table.column("slice"), pa.array(pc.fill_null(table.column("end"), 0).to_numpy() // length))
-    return pc.or_(pc.fill_null(own, False), pc.is_null(table.column("end")))
+    same = pc.equal(table.column("slice"), pa.array(pc.fill_null(table.column("end"), 0).to_numpy() // length))
+    return pc.or_(pc.fill_null(same, False), pc.is_null(table.column("end")))
 
 
 def chunks(records: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
