@@ -16,7 +16,7 @@ from tests.generators.state_programs import KINDS, Story
 COUNT = 1500 if os.environ.get("AUGURY_FUZZ") else 15
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *RUN_KINDS, "spaseq"])
+@pytest.mark.parametrize("kind", [*KINDS, *RUN_KINDS, "mixtures", "spaseq"])
 def test_the_answer_after_every_step_is_that_of_the_reference(kind: str) -> None:
     """Final answers are those that the reference calls final, where a run chooses."""
     answered = 0
@@ -111,6 +111,18 @@ FOUND = {
     "an event is several iterations, as facts say, and its match becomes longer": Story(
         "size(1, 1). size(1, 2). e(count(X)) <- u(X)* THEN u(Y)? WHERE (count(distinct X) != 1, size(Y, S)) PER () LONGEST.",
         ([event("u", 13, 1, id="a", start=12)], [event("b", 16, id="b")], "prune", [event("u", 17, 0, id="c")]),
+    ),
+    "a fact of a run that a later event may still make longer": Story(
+        "fact latest mode(K, last(X)) PER (K) <- (v(K, X)+).4 WHERE X >= prev(X) PER (K) LONGEST SKIP PAST END.\n"
+        "d(K) <- a(K), mode(K, 1).\nm(K, duration(x)) <- x: holding mode(K, 1).",
+        (
+            [event("v", 21, "k", 1, id="a")], [event("a", 21, "k", id="b")], 21, "prune", [event("n", 24, "k", id="c")], "prune",
+            [event("v", 24, "k", 3, id="d")], [event("n", 30, "k", id="e")],
+        ),
+    ),
+    "a match that an event may still extend, whose window is over by the time it could end": Story(
+        "d(K) <- n(K).\nd(K) <- NOT(d(K)).[d(K), d(K)].\ne(K, count(l)) <- ((l: d(K))*).3 PER (K) LONGEST SKIP PAST END.",
+        ([event("n", 4, "m", id="a")], [event("v", 9, "m", id="b")]),
     ),
 }  # fmt: skip
 

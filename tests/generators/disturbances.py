@@ -30,6 +30,7 @@ from augury.program import Program
 from augury.reference import evaluate, static_graphs
 from augury.reference.finality import Finality
 from tests.differential.test_differential import CLOCK, Told
+from tests.generators import mixtures
 from tests.generators.run_stories import KINDS as RUN_KINDS
 from tests.generators.run_stories import story as run_story
 from tests.generators.spaseq_programs import static_knowledge
@@ -41,6 +42,8 @@ LONG = "lasts longer"  # of an event that needs what a session without `longest`
 
 def story(kind: str, seed: object) -> Story:
     """A story of a kind, from a seed."""
+    if kind == "mixtures":
+        return mixtures.story(kind, seed)
     return (run_story if kind in RUN_KINDS else state_story)(kind, seed)
 
 
@@ -118,11 +121,12 @@ class Watch:
 
     def __post_init__(self) -> None:
         """What rests on a run that chooses may wait for longer than for the matches that may still be chosen; so may the
-        run itself, where nobody says how long events last."""
+        run itself, and a session of events that rules derive, where nobody says how long events last."""
         rules = self.program.plan.rules if self.story.emit == "final" else ()
         reads = {rule.type: {node.type for node in rule.nodes if isinstance(node, Scan)} for rule in rules}
         chosen = {rule.type for rule in rules if any(map(keeps_some_matches, rule.nodes))}
-        self.waiting = chosen if self.story.longest is None else set()
+        sessions = {r.type for r in rules for x in r.nodes if isinstance(x, SessionWindow) and x.input.type in reads}
+        self.waiting = chosen | sessions if self.story.longest is None else set()
         for _ in reads:
             self.waiting |= {type for type, read in reads.items() if read & (chosen | self.waiting)}
 
@@ -330,7 +334,7 @@ def main(kinds: list[str], first: int, count: int) -> None:
 
 if __name__ == "__main__":
     main(
-        [*KINDS, *RUN_KINDS, "spaseq"] if sys.argv[1] == "all" else sys.argv[1].split(","),
+        [*KINDS, *RUN_KINDS, "mixtures", "spaseq"] if sys.argv[1] == "all" else sys.argv[1].split(","),
         int(sys.argv[2]),
         int(sys.argv[3]),
     )

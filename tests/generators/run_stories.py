@@ -248,14 +248,14 @@ def story(kind: str, seed: object) -> Story:
 
     choosing = "LONGEST" in text or "SHORTEST" in text
     most = choices.pick([6, 8, 8, 10] if "SEQ" in text or not choosing else [6, 8, 10, 12])
-    actions = _few(happenings(number, event, False), most)
+    actions = few(happenings(number, event, False), most)
     opened = settings(choices, actions)
     if choosing and opened["emit"] == "final" and opened["longest"] is None and choices.chance(70):
         opened["longest"] = max(lengths)  # otherwise nothing is final before the end
     return Story(text, actions, **opened)  # type: ignore[arg-type]
 
 
-def _few(actions: tuple[Action, ...], most: int) -> tuple[Action, ...]:
+def few(actions: tuple[Action, ...], most: int) -> tuple[Action, ...]:
     """What happens until so many events have come."""
     kept: list[Action] = []
     for action in actions:

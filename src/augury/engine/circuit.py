@@ -297,8 +297,10 @@ class Circuit(Runtime):
     # Facts that change
 
     def asked_since(self, settled: int, unsettled: Mapping[int, int]) -> dict[str, int]:
-        """Up to when facts that change are asked for no more, by name, where somebody still looks back of `settled`."""
-        floors: dict[str, int] = {}
+        """Up to when facts that change are asked for no more, and what made them is certain, by name, where that is before
+        `settled`.
+        """
+        floors = {name: since - 1 for name, since in self.facts_unsettled(unsettled, settled).items()}
         for operator, names, _ in self.asking:
             floor = min(unsettled[id(view.table)] for view in operator.inputs) - 1
             floor = min([floor, *(view.table.earliest() - 1 for view in operator.asks_again() if view.table.live)])
@@ -307,6 +309,19 @@ class Circuit(Runtime):
                 for name in self._below(names):
                     floors[name] = min(floor, floors.get(name, floor))
         return floors
+
+    def facts_unsettled(self, since: Mapping[int, int], frontier: int) -> dict[str, int]:
+        """From when on the facts of predicates may still change, where that is before the frontier."""
+        begins: dict[str, int] = {}
+        for (name, _), learn in self.learning.items():
+            least = min(since.get(id(view.table), frontier + 1) for view in learn.inputs)
+            if least <= frontier:
+                begins[name] = min(least, begins.get(name, least))
+        return begins
+
+    def asked_by(self, operator: Operator) -> set[str]:
+        """The predicates of facts that an operator asks for, and those that they rest on."""
+        return {p for asking, names, _ in self.asking if asking is operator for p in self._below(names)}
 
     def _below(self, names: set[str]) -> set[str]:
         """The static predicates that some rest on."""

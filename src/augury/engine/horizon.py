@@ -29,10 +29,23 @@ if TYPE_CHECKING:
 
 
 def unsettled(circuit: Circuit, frontier: int) -> dict[int, int]:
-    """For each table the least end of rows that may still appear or vanish."""
+    """For each table the least end of rows that may still appear or vanish.
+
+    Where events that make facts may change before the frontier, so may the rows that conditions on these facts let pass.
+    """
     since = {id(o.out.table): frontier + 1 for o in circuit.operators if o.holds_events}  # as a recursion sees them
-    for operator in sorted(circuit.operators, key=lambda o: o.order):
+    order = sorted(circuit.operators, key=lambda o: o.order)
+    for operator in order:
         since[id(operator.out.table)] = operator.unsettled(since, frontier)
+    if not circuit.facts_unsettled(since, frontier):
+        return since
+    for _ in range(2):  # facts may rest on one another, by way of events
+        for operator in order:
+            facts = circuit.facts_unsettled(since, frontier)
+            asked = min((facts[name] for name in circuit.asked_by(operator) if name in facts), default=frontier + 1)
+            for view in operator.inputs if asked <= frontier else ():
+                since[id(view.table)] = min(since[id(view.table)], asked)
+            since[id(operator.out.table)] = min(operator.unsettled(since, frontier), asked)
     return since
 
 

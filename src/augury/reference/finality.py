@@ -99,7 +99,7 @@ class Finality:
         # A match that is worse than another one with the same first event, which nothing can take away, is never chosen.
         certain = _best(runs, [match for match in complete if match.end < since])
         complete = [m for m in complete if m.end >= since or certain[runs.group(m)] == runs.counts(m)]
-        firsts = {runs.group(m): m.events[0] for m in self._going(runs, begins, best)}
+        firsts = {runs.group(m): m.events[0] for m in self._going(runs, since, begins, best)}
         firsts |= {g: m.events[0] for m in complete if m.end >= since and best[g := runs.group(m)] == runs.counts(m)}
         if run.skip is None:
             yield from (match for match in complete if runs.group(match) in firsts)
@@ -122,8 +122,10 @@ class Finality:
             if any(event.order <= match.events[0].order for event in opens):
                 yield match
 
-    def _going(self, runs: RunEvaluator, begins: int, best: dict[OrderKey, tuple[int, ...]]) -> Iterator[RunMatch]:
-        """The partial matches that an event may extend, so that they become no worse than the best."""
+    def _going(
+        self, runs: RunEvaluator, since: int, begins: int, best: dict[OrderKey, tuple[int, ...]]
+    ) -> Iterator[RunMatch]:
+        """The partial matches that an event which ends `since` then may extend, so that they become no worse than the best."""
         parts, begun = runs.run.parts, [RunMatch({}, {})]
         while begun:
             match = begun.pop()
@@ -136,12 +138,17 @@ class Finality:
                 best_counts = best.get(runs.group(match)) if match.events else None
                 if (
                     match.events
+                    and self._latest_end(runs, match) >= since
                     and self._latest_start(runs, match) >= begins
                     and _matters(runs.run, match, best_counts)
                 ):
                     yield match
             if count >= part.least:
                 begun += runs.completed(match, replace(part, after=()))
+
+    def _latest_end(self, runs: RunEvaluator, match: RunMatch) -> int:
+        """When the windows of a run close that a match has begun."""
+        return min((match.start + self.clock.length(window) for window in runs.run.windows), default=_NEVER)
 
     def _latest_start(self, runs: RunEvaluator, match: RunMatch) -> int:
         """The latest start of an event that may be the next iteration of the part that a match has come to."""
@@ -155,7 +162,7 @@ class Finality:
             ends = [row.end for row in rows if agree(match.binding, row.binding) is not None]
         lasts = [*match.lasts, match.iterations[-1].parts[-1] if count else None]
         source = max(i for i, last in enumerate(lasts) if last is not None)
-        latest = [*ends, *(match.start + self.clock.length(window) for window in run.windows)]
+        latest = [*ends, self._latest_end(runs, match)]
         tick = self.clock.tick if self.clock.kind == "logical" else 1
         for bound in start_bounds(run, source, number, tick):
             last = lasts[bound.part]
