@@ -15,7 +15,7 @@ from augury.engine.operators.base import Operator, Part
 from augury.engine.saved import check_numbers, is_array, require
 from augury.engine.saved.forms import are_texts, is_column
 from augury.planner.specs import InputSpec
-from augury.storage.column import Coded, TextColumn, TimeColumn, some
+from augury.storage.column import Coded, DeferredColumn, TextColumn, TimeColumn, resolved, some
 from augury.storage.dictionary import NULL
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
@@ -199,7 +199,7 @@ class Events(Operator):
         return row
 
     def _encoded(self, column: Any) -> Any:
-        context = self.runtime.context
+        context, column = self.runtime.context, resolved(column)
         if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
             return context.dictionary.encode_column(column)
         if isinstance(column, TextColumn):
@@ -475,6 +475,8 @@ def column_bytes(column: object, lo: int, hi: int) -> int:
     """Bytes of the values of a column from one row up to another."""
     if isinstance(column, np.ndarray):
         return int(column.itemsize) * (hi - lo)
+    if isinstance(column, DeferredColumn):
+        return 8 * (hi - lo)
     if isinstance(column, TextColumn):
         return int(column.array.slice(lo, hi - lo).nbytes)
     if isinstance(column, TimeColumn):
@@ -489,6 +491,7 @@ def column_bytes(column: object, lo: int, hi: int) -> int:
 
 def _hashed(column: Any) -> tuple[Array, Array]:
     """Hashes and spellings of the values of a column."""
+    column = resolved(column)
     if isinstance(column, np.ndarray):
         return numbers_hashed(column)
     if isinstance(column, Coded):

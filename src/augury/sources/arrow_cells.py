@@ -81,8 +81,12 @@ class ArrowCells(ArrayCells):
     def arrow(self) -> Any:
         return self.array
 
+    @property
+    def kind(self) -> Any:
+        return self.array.type
+
     def refused(self) -> tuple[str, str] | None:
-        kind, t = self.array.type, pa.types
+        kind, t = self.kind, pa.types
         while t.is_dictionary(kind) or is_list(kind):
             kind = kind.value_type
         readable = (
@@ -98,7 +102,7 @@ class ArrowCells(ArrayCells):
         if any(is_kind(kind) for is_kind in readable) or _is_term(kind):
             return None
         nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
-        return str(self.array.type), "make it a double" if number else "select its fields" if nested else "make it text"
+        return str(self.kind), "make it a double" if number else "select its fields" if nested else "make it text"
 
     def times(self, clock: Clock) -> Times:
         kind = self.array.type
@@ -137,11 +141,11 @@ def _is_term(kind: Any) -> bool:
 
 def _without_views(array: Any) -> Any:
     """Text that is a view, as Polars has it, as plain text: most functions of Arrow do not know views."""
-    kind = _viewless(array.type)
+    kind = viewless(array.type)
     return array if kind == array.type else array.cast(kind)
 
 
-def _viewless(kind: Any) -> Any:
+def viewless(kind: Any) -> Any:
     """A type of Arrow with plain text in place of views, at any depth."""
     t = pa.types
     if t.is_string_view(kind):
@@ -149,9 +153,9 @@ def _viewless(kind: Any) -> Any:
     if t.is_dictionary(kind) and t.is_string_view(kind.value_type):
         return pa.large_string()
     if t.is_struct(kind):
-        return pa.struct([field.with_type(_viewless(field.type)) for field in kind])
+        return pa.struct([field.with_type(viewless(field.type)) for field in kind])
     if is_list(kind):
-        item = kind.value_field.with_type(_viewless(kind.value_type))
+        item = kind.value_field.with_type(viewless(kind.value_type))
         if t.is_fixed_size_list(kind):
             return pa.list_(item, kind.list_size)
         return pa.large_list(item) if t.is_large_list(kind) else pa.list_(item)

@@ -80,6 +80,10 @@ class Cells(ABC):
         """The values, of the declared type if there is one."""
         return self.plain() if attribute is None else declared(self.plain(), attribute, prefixes)
 
+    def deferred(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
+        """The same column, which may be unpacked later where nothing can be wrong with it."""
+        return self.column(attribute, prefixes)
+
     def value(self, row: int, attribute: Attribute | None, prefixes: Prefixes) -> Value:
         """The value of one cell."""
         return value_of(self.cell(row)) if attribute is None else convert(self.cell(row), attribute, prefixes)

@@ -14,7 +14,7 @@ from augury.core.arrays import RowIds, Times
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.sources.cells import MISSING
 from augury.sources.python_cells import python_column
-from augury.storage.column import Column, TextColumn, joined, some, values_of
+from augury.storage.column import Column, DeferredColumn, TextColumn, joined, some, values_of
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Batch:
         for column in self.columns:
             if isinstance(column, np.ndarray):
                 size += column.nbytes
+            elif isinstance(column, DeferredColumn):
+                size += 16 * len(column)
             elif isinstance(column, TextColumn):
                 size += column.array.nbytes
             else:

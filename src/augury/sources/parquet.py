@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from augury.core.errors import DataError
+from augury.core.limits import memory_left
 from augury.sources.arrow_cells import ArrowCells
+from augury.sources.packed_cells import ROWS, is_index, packed_sheets, repeated_texts
 from augury.sources.sheet import Sheet
-
-_ROWS = 1 << 18
-_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def sheet_of(table: Any, location: str, before: int = 0) -> Sheet:
@@ -24,11 +22,6 @@ def sheet_of(table: Any, location: str, before: int = 0) -> Sheet:
     cells = [ArrowCells(column) for _, column in columns]
     names = tuple(name for name, _ in columns)
     return Sheet(names, list(cells), table.num_rows, location, lambda row: before + row + 1, location)
-
-
-def is_index(column: str) -> bool:
-    """Whether a column is the index of a DataFrame without a name, which pandas writes beside the columns."""
-    return _INDEX.fullmatch(column) is not None
 
 
 def sheets_of(batches: Iterable[Any], schema: object, location: str) -> Iterator[Sheet]:
@@ -42,13 +35,22 @@ def sheets_of(batches: Iterable[Any], schema: object, location: str) -> Iterator
         yield sheet_of(pa.Table.from_batches([], schema), location)
 
 
-def read(stream: object, location: str) -> Iterator[Sheet]:
-    """The row groups of a Parquet file, some hundred thousand rows at a time."""
+def read(stream: Any, location: str) -> Iterator[Sheet]:
+    """The row groups of a Parquet file, some hundred thousand rows at a time.
+
+    What fits well into memory is kept as it is packed: a column is unpacked when somebody looks at it.
+    """
     import pyarrow.parquet as pq
 
-    def opened() -> tuple[Iterable[Any], Any]:
+    def opened() -> Iterator[Sheet]:
+        left = memory_left()
         file = pq.ParquetFile(stream)
-        return file.iter_batches(_ROWS, use_threads=False), file.schema_arrow
+        names = file.schema_arrow.names
+        if left is None or stream.size() > left // 4 or len(set(names)) < len(names):
+            return sheets_of(file.iter_batches(ROWS, use_threads=False), file.schema_arrow, location)
+        stream.seek(0)
+        packed, repeated = pa.BufferReader(stream.read_buffer()), repeated_texts(file)
+        return packed_sheets(pq.ParquetFile(packed, read_dictionary=repeated), location)
 
     return _checked(opened, "a Parquet", location)
 
@@ -57,21 +59,21 @@ def read_arrow(stream: Any, location: str) -> Iterator[Sheet]:
     """The record batches of a file of Arrow, in either of its forms."""
     import pyarrow.ipc
 
-    def opened() -> tuple[Iterable[Any], Any]:
+    def opened() -> Iterator[Sheet]:
         try:
             file = pyarrow.ipc.open_file(stream)
         except pa.ArrowInvalid:
             stream.seek(0)
             reader = pyarrow.ipc.open_stream(stream)
-            return reader, reader.schema
-        return map(file.get_batch, range(file.num_record_batches)), file.schema
+            return sheets_of(reader, reader.schema, location)
+        return sheets_of(map(file.get_batch, range(file.num_record_batches)), file.schema, location)
 
     return _checked(opened, "an Arrow", location)
 
 
-def _checked(opened: Callable[[], tuple[Iterable[Any], Any]], form: str, location: str) -> Iterator[Sheet]:
+def _checked(opened: Callable[[], Iterator[Sheet]], form: str, location: str) -> Iterator[Sheet]:
     try:
-        yield from sheets_of(*opened(), location)
+        yield from opened()
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise

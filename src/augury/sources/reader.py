@@ -351,7 +351,7 @@ class Reader:
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
             graphs = self.graphs if self._has_graphs(name) else None
-            columns = [graphs.column(name, c, a) if graphs else c.column(a, self.plan.prefixes) for c, a in chosen]
+            columns = [graphs.column(name, c, a) if graphs else c.deferred(a, self.plan.prefixes) for c, a in chosen]
             parts = [
                 None if (t := times.get(n)) is None else t if rows is None else t[rows]
                 for n in (names.time, names.start, names.end)

@@ -24,7 +24,7 @@ from augury.core.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 from augury.settings import Settings, choose_clock
 from augury.sources import OnError
 from augury.sources.heading import ColumnNames, EventHeading
-from augury.sources.parquet import is_index
+from augury.sources.packed_cells import is_index
 from augury.spark.casts import cast
 from augury.spark.conversions import (
     CONVERSIONS,

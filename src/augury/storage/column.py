@@ -6,7 +6,7 @@ and which of them each row has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -74,7 +74,10 @@ class Coded:
 
 
 class TextColumn(Coded):
-    """A column that is an Arrow array of texts; it has each text once when somebody asks for that."""
+    """A column that is an Arrow array of texts, as they are or by a dictionary of Arrow.
+
+    It has each text once when somebody asks for that.
+    """
 
     __slots__ = ("_coded", "array")
 
@@ -84,7 +87,8 @@ class TextColumn(Coded):
 
     def _encoded(self) -> tuple[list[Value], Array]:
         if self._coded is None:
-            coded = self.array.dictionary_encode()
+            array = self.array
+            coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
             index = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
             self._coded = (coded.dictionary.to_pylist(), index)
         return self._coded
@@ -158,6 +162,68 @@ class TimeColumn(Coded):
         return TimeColumn, (self.us, self.kind, self.null)
 
 
+class PackedColumn:
+    """A column that is unpacked when somebody looks at it."""
+
+    def __init__(self, unpack: Callable[[], Column]) -> None:
+        self._unpack: Callable[[], Column] | None = unpack
+        self._column: Column = None
+
+    def column(self) -> Column:
+        if self._unpack is not None:
+            self._column = self._unpack()
+            self._unpack = None
+        return self._column
+
+
+class DeferredColumn(Coded):
+    """Some rows of a packed column, one after the other: most columns of a file are those that no rule reads."""
+
+    __slots__ = ("count", "first", "packed")
+
+    def __init__(self, packed: PackedColumn, first: int, count: int) -> None:
+        self.packed, self.first, self.count = packed, first, count
+
+    def resolved(self) -> Column:
+        """The rows as any other column."""
+        column = self.packed.column()
+        return column if self.count == len(column) else column[self.first : self.first + self.count]
+
+    @property
+    def values(self) -> Sequence[Value]:  # type: ignore[override]
+        return coded(self.resolved()).values
+
+    @property
+    def index(self) -> Array:  # type: ignore[override]
+        return coded(self.resolved()).index
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            first, beyond, _ = rows.indices(self.count)
+            return DeferredColumn(self.packed, self.first + first, max(0, beyond - first))
+        column = self.packed.column()
+        if isinstance(rows, np.ndarray):
+            return column[rows + self.first]
+        return next(values_of(column[self.first + rows : self.first + rows + 1]))
+
+    def __iter__(self) -> Iterator[Value]:
+        return values_of(self.resolved())
+
+    def distinct(self) -> tuple[list[Value], Array]:
+        return coded(self.resolved()).distinct()
+
+    def __reduce__(self) -> Any:
+        return resolved, (self.resolved(),)
+
+
+def resolved(column: Column) -> Column:
+    """A column that nothing has to be unpacked of."""
+    return column.resolved() if isinstance(column, DeferredColumn) else column
+
+
 def distinct(rows: RowIds, n: int) -> tuple[Array, Array]:
     """The different numbers among some below `n`, in ascending order, and the place of each one among them."""
     if n > 16 * len(rows) + 64:
@@ -222,13 +288,13 @@ def joined(columns: Sequence[Column]) -> Column:
     """Columns one after the other."""
     if len(columns) == 1:
         return columns[0]
+    if any(isinstance(c, DeferredColumn) for c in columns):
+        return _joined_deferred(columns)
     kinds = {c.dtype.kind if isinstance(c, np.ndarray) else "coded" for c in columns}
     if len(kinds) == 1 and kinds != {"coded"}:
         return np.concatenate(columns)
     if all(isinstance(c, TextColumn) for c in columns):
-        from pyarrow import concat_arrays
-
-        return TextColumn(concat_arrays([c.array for c in columns]))
+        return TextColumn(_joined_arrays([c.array for c in columns]))
     if all(isinstance(c, TimeColumn) for c in columns) and len({c.kind for c in columns}) == 1:
         nulls = [np.zeros(len(c), bool) if c.null is None else c.null for c in columns]
         null = np.concatenate(nulls) if any(c.null is not None for c in columns) else None
@@ -259,6 +325,33 @@ def joined(columns: Sequence[Column]) -> Column:
             moved[i] = position
         parts.append(np.array(moved, np.int64)[column.index])
     return Coded(values, np.concatenate(parts))
+
+
+def _joined_deferred(columns: Sequence[Column]) -> Column:
+    """Columns, some of which are packed, one after the other; parts of one column become one again."""
+    if not all(isinstance(c, DeferredColumn) for c in columns):
+        return joined([resolved(c) for c in columns])
+    parts: list[DeferredColumn] = []
+    for column in columns:
+        last = parts[-1] if parts else None
+        if last is not None and last.packed is column.packed and last.first + last.count == column.first:
+            parts[-1] = DeferredColumn(last.packed, last.first, last.count + column.count)
+        else:
+            parts.append(column)
+    if len(parts) == 1:
+        return parts[0]
+    return DeferredColumn(PackedColumn(lambda: joined([part.resolved() for part in parts])), 0, sum(map(len, parts)))
+
+
+def _joined_arrays(arrays: Sequence[Any]) -> Any:
+    """Arrays of texts as one. They may have dictionaries of their own, or none."""
+    from pyarrow import chunked_array, concat_arrays, large_string
+
+    with_dictionary = [hasattr(array, "dictionary") for array in arrays]
+    if all(with_dictionary):
+        joined_array = chunked_array(arrays).unify_dictionaries().combine_chunks()
+        return concat_arrays(joined_array.chunks) if hasattr(joined_array, "chunks") else joined_array
+    return concat_arrays([array.cast(large_string()) for array in arrays] if any(with_dictionary) else arrays)
 
 
 def _joined_texts(columns: Sequence[Coded], arrays: Sequence[TextArray]) -> Coded:

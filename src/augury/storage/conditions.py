@@ -219,9 +219,14 @@ class Context(ColumnExpressions):
         clock, ends = self.scalars.clock, frame.labels[window.anchor][1]
         codes, ok = self.values(length, frame, self.scalars.rule)
         values, which = unique_inverse(codes)
-        measures = [self._measure(window, int(code)) for code in values.tolist()]
-        lengths = np.array([0 if m is None else m for m in measures], np.int64)[which]
-        fits = np.array([m is not None for m in measures], bool)[which]
+        times = self.dictionary.times(values) if clock.kind == "timestamp" else None
+        if times is not None and times[0] == ("t" if window.kind == "until" else "d"):
+            lengths = np.clip(times[1], -2 * TIME_LIMIT, 2 * TIME_LIMIT)[which]
+            fits = np.ones(len(lengths), bool)
+        else:
+            measures = [self._measure(window, int(code)) for code in values.tolist()]
+            lengths = np.array([0 if m is None else m for m in measures], np.int64)[which]
+            fits = np.array([m is not None for m in measures], bool)[which]
         if window.kind == "until":
             lengths = lengths - ends
         if window.most is not None:

@@ -37,6 +37,7 @@ _PLAIN = {str: TEXT, Iri: IRI, Timestamp: TIME, Duration: DURATION}
 _FAMILY = {TEXT: 0, IRI: 1}  # in a pool of texts
 _MADE = (FLOAT, TEXT, IRI, TIME, DURATION)  # kinds of which many values are made at once
 _MANY = 16  # values that are worth encoding at once
+_DICTIONARIES = 16  # of Arrow that are remembered
 _FEW = 10_000  # numbers that are found by value, rather than by their bits
 _REMEMBERED = 1 << 16  # texts that were looked for one by one
 _POOLED = 40  # bytes of the entries of a text in a pool, beside its letters
@@ -51,15 +52,17 @@ class Dictionary:
         self.canon = np.zeros(64, np.int64)  # the code that all equal values share
         self.nullish = np.zeros(64, np.uint8)  # null, or has null inside: equals nothing
         self.kind = np.zeros(64, np.uint8)
-        self.payload = np.zeros(
-            64, np.int64
-        )  # of floats their bits, of times microseconds, of pooled texts their place
+        # Of floats their bits, of times microseconds, of pooled texts their place.
+        self.payload = np.zeros(64, np.int64)
         self.numbers = self.payload.view(np.float64)
         self._tables = {kind: NumberTable(kind) for kind in (FLOAT, TIME, DURATION)}
         self._pool: TextPool | None = None  # all texts and IRIs, once they have come in bulk
         self.values: dict[int, Value] = {}  # the others
         self._texts: dict[str, int] = {}  # with a pool, some of those that were looked for
         self._iris: dict[str, int] = {}
+        self._dictionaries: dict[
+            tuple[int, int, int], tuple[Any, Codes]
+        ] = {}  # of Arrow, with the codes of their texts
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for
@@ -302,14 +305,27 @@ class Dictionary:
         return pa.array(self._python_texts(numbers), pa.large_string())
 
     def encode_texts(self, texts: Any) -> Codes:
-        """The codes of an array of texts of Arrow, or of text and null."""
+        """The codes of an array of texts of Arrow, or of text and null; it may have a dictionary of its own."""
+        if pa.types.is_dictionary(texts.type):
+            different: Codes = np.append(self._of_dictionary(texts.dictionary), NULL)
+            rows: Integers = texts.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+            return np.take(different, rows)
         if texts.null_count:
-            codes = np.full(len(texts), NULL)
+            codes = np.full(len(texts), NULL, np.int64)
             codes[texts.is_valid().to_numpy(zero_copy_only=False)] = self.encode_texts(texts.drop_null())
             return codes
         if len(texts) > _MANY and (self._pool is not None or Kernel.compiled):
             return self._pooled(texts.cast(pa.large_string()), TEXT)
         return self._encode_texts(texts.to_pylist(), TEXT)
+
+    def _of_dictionary(self, texts: Any) -> Codes:
+        """The codes of a dictionary of Arrow: once for all parts of a column."""
+        key = (texts.buffers()[-1].address if len(texts) and texts.buffers()[-1] else 0, texts.offset, len(texts))
+        if key not in self._dictionaries:
+            if len(self._dictionaries) >= _DICTIONARIES:
+                self._dictionaries.clear()
+            self._dictionaries[key] = texts, self.encode_texts(texts)
+        return self._dictionaries[key][1]
 
     def find_texts(self, values: Sequence[Value]) -> Array | None:
         """The codes of texts, 0 of those that are not there; None where some value is no text."""
@@ -476,6 +492,7 @@ class Dictionary:
         n, held = mark
         self.most = sys.maxsize
         self.terms = None
+        self._dictionaries = {}
         self._hashed = min(self._hashed, n)
         while (number := next(reversed(self.values))) >= n:
             value = self.values[number]

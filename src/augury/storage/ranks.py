@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import pyarrow.compute as pc
 
 from augury.core.arrays import Array, Codes, RowIds
 from augury.core.model import Value, order_key
-from augury.storage.dictionary import Dictionary, exact
+from augury.storage.dictionary import TEXT, Dictionary, exact
 from augury.storage.unique import unique_inverse
 
 
@@ -63,7 +64,13 @@ def code_ranks(dictionary: Dictionary, codes: Codes) -> Array:
         floats[odd] = dictionary.numbers[numbers[odd]]
         return float_ranks(floats)
     distinct, inverse = unique_inverse(codes)
-    return value_ranks([dictionary.decode(code) for code in distinct.tolist()])[inverse]
+    if odd.all() and (dictionary.kinds(distinct) == TEXT).all():
+        ranks = pc.rank(
+            dictionary.texts(distinct), "ascending", tiebreaker="dense"
+        )  # UTF-8 orders as its characters do
+        places: Array = ranks.to_numpy().astype(np.int64)
+        return places[inverse]
+    return value_ranks(dictionary.decode_all(distinct))[inverse]
 
 
 def float_ranks(floats: Array) -> Array:

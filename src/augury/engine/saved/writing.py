@@ -31,7 +31,7 @@ import numpy as np
 from augury.core.arrays import Array
 from augury.core.model import MAX_INT, MIN_INT
 from augury.engine.saved.forms import FORM_OF
-from augury.storage.column import Coded
+from augury.storage.column import Coded, DeferredColumn
 
 # All that an array may hold, and how that is named. Never objects.
 DTYPES = {
@@ -66,6 +66,8 @@ class Writer:
             return ["d", self.many(list(value)), self.many(list(value.values()))]
         if isinstance(value, np.ndarray):
             return self.array(value)
+        if isinstance(value, DeferredColumn):
+            return self.node(value.resolved())
         if isinstance(value, Coded):
             return ["c", self._values(value.values), self.array(value.index)]
         if kind is bytes:

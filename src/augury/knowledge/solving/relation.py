@@ -13,8 +13,8 @@ from augury.core.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.solving.as_of import AsOfIndex
 from augury.knowledge.solving.timelines import Before, TimelineChange, Timelines
-from augury.storage.column import Coded, Column
-from augury.storage.dictionary import Dictionary
+from augury.storage.column import Coded, Column, TextColumn
+from augury.storage.dictionary import NULL, Dictionary
 from augury.storage.kernels import entries as k
 from augury.storage.rows import Distinct
 from augury.storage.table import capacity, grown
@@ -291,10 +291,11 @@ class FactRelation:
 
 def encoded(column: Column, words: Dictionary) -> Codes:
     """A column of facts as codes."""
+    if isinstance(column, TextColumn):
+        return words.encode_texts(column.array)
     if isinstance(column, Coded):
-        return words.encode_all((*column.values, None))[
-            column.index
-        ]  # an index of -1 finds the last one, which is null
+        codes = np.append(words.encode_all(column.values), NULL)
+        return codes[column.index]  # an index of -1 finds the last one, which is null
     if len(column) == 0:
         return np.empty(0, np.int64)
     return words.encode_column(column)
