@@ -1,4 +1,4 @@
-"""What a history entails: the events that hold, how each of them was derived, and how that changes while it is told."""
+"""What a history entails: the events that hold, how each of them was derived, and how that changes while it is pushed."""
 
 from __future__ import annotations
 

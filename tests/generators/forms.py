@@ -377,7 +377,7 @@ def _views(table: Any) -> Any:
 
 
 def _by_type(written: Written, make: Callable[[Written], Any]) -> dict[str, Any]:
-    """A table for each type, with the columns that its events have. They are told in the order of time."""
+    """A table for each type, with the columns that its events have. They are pushed in the order of time."""
     if not written.rows or any(isinstance(item, Revocation) or item.id for item in written.items):
         raise Cannot("the order of arrival is lost")
     found = {}

@@ -132,7 +132,7 @@ class _Cutting:
         marker = n.Scan(f"{PART}{self.label} {self.count}", ())
         rest = replace(rule, body=_with_side(rule.body, side, marker))
         if any(set(n.event_types(c.pattern)) & n.event_types(part) for c in inner_absences(rest.conditions)):
-            return None  # an absence does not see the events of a label, and these are not told apart here
+            return None  # an absence does not see the events of a label, and these are not distinguished here
         used = _labels_used(rest) & n.bound_labels(part)
         times = _Times(used, self.clock)
         if used & set(rest.covers) or not (times.sees_values(rest.values) and all(map(times.sees, rest.conditions))):

@@ -212,7 +212,7 @@ def _units(plan: Plan, late: set[Predicate]) -> list[Stratum]:
         below = [group for group in groups if any(reads & set(item.types) for item in group)]
         groups = [group for group in groups if group not in below]
         groups.append([*(item for group in below for item in group), layer])
-    # Nobody outside reads events of a group of several: it goes last.
+    # No rule outside reads events of a group of several: it goes last.
     return [
         group[0] if len(group) == 1 else _together(group) for group in sorted(groups, key=lambda group: len(group) > 1)
     ]

@@ -231,7 +231,7 @@ class Timing:
         return name
 
     def _alone(self, node: n.Node, needed: bool = True) -> Timing | None:
-        """A pattern in a table of its own; none where it contradicts itself, which is told where it is `needed`."""
+        """A pattern in a table of its own; none where it contradicts itself, which is reported where it is `needed`."""
         inner = Timing(self.tick, self.lengths)
         inner.add(node)
         self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})

@@ -78,10 +78,10 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the command line; a user's mistake is a message and exit code 1, never a traceback."""
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     elif isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        # With PYTHONUNBUFFERED a full disk takes a part of what is written, and nobody is told.
+        # With PYTHONUNBUFFERED a full disk takes a part of what is written, without an error.
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
     try:
         code = cli(standalone_mode=False)

@@ -33,7 +33,7 @@ from augury.sources import SourceFile
 from augury.terminal import is_terminal, progress, say, working
 
 _ROWS = 15  # of a table, or a drawing, that are shown
-_STEPS = 12  # in which a stream is told
+_STEPS = 12  # in which a stream is written
 _PAUSE = 0.5  # seconds between them
 
 
@@ -189,7 +189,7 @@ def _stream(example: Example, folder: Path, engine: str, events: int) -> None:
         else:
             how = ["run", "--changes", "--engine", "embedded", "--format", "jsonl"]
         command = [*how, *options]
-        click.echo(f"{events:,} events, told bit by bit to\n  augury {' '.join(command)}\n")
+        click.echo(f"{events:,} events, piped bit by bit into\n  augury {' '.join(command)}\n")
         process = subprocess.Popen(
             [sys.executable, "-m", "augury", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

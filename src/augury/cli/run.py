@@ -262,7 +262,7 @@ def _is_live(task: Task, output: OutputOptions) -> bool:
 
 
 def follow(task: Task, until: str | None, output: OutputOptions) -> None:
-    """Tells how the answer changes as events come in on standard input, without waiting for its end."""
+    """Prints how the answer changes as events come in on standard input, without waiting for its end."""
     job = InputFollower(task)
     detected = False
     for changes in job.changes(until):

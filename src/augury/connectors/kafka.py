@@ -4,7 +4,7 @@
 
 In: the key of a message is the id of its event where that names none, unless `key=ignore`; a tombstone revokes the event of
 its key. Time passes by itself in each partition. All partitions are read, and their offsets are part of the state: a consumer
-group is told of them, where one is named, and not asked.
+group receives them, where one is named, and is not asked.
 
 Out: the key is the id of an answer, the value its line; a tombstone retracts it. The steps of a service are transactions, which
 store the number of the last step as an offset of a group of their own: readers with `isolation.level=read_committed` see each
@@ -51,7 +51,7 @@ class KafkaConnection:
 
 @dataclass(frozen=True)
 class KafkaSourceOptions(PayloadOptions, KafkaConnection):
-    """`start` is where reading begins without a state; `group` is told of offsets; `headers` become attributes."""
+    """`start` is where reading begins without a state; `group` receives offsets; `headers` become attributes."""
 
     start: str = "earliest"
     group: str = ""

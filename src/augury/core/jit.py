@@ -80,7 +80,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child must not begin in the middle of an import of Numba, which nobody would ever complete there: forks wait.
+    # A child must not begin in the middle of an import of Numba, which would never complete there: forks wait.
     os.register_at_fork(
         before=lambda: _compiling.acquire(), after_in_parent=lambda: _compiling.release(), after_in_child=_after_fork
     )

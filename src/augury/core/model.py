@@ -233,7 +233,7 @@ def value_hash(value: Value) -> int:
 
 
 def spelling(value: Value) -> int:
-    """Tells equal values apart that are written differently: 0 where no whole float such as `1.0` is in it."""
+    """Distinguishes equal values that are written differently: 0 where no whole float such as `1.0` is in it."""
     match value:
         case float():
             return int(value.is_integer())

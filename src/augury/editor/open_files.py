@@ -59,7 +59,7 @@ class Document:
 
     @property
     def statements(self) -> StatementList:
-        """The statements of rules; of a file that is not open they are read when somebody asks."""
+        """The statements of rules; of a file that is not open they are read on demand."""
         if self._statements.text != self.text and not self.is_query:
             self._statements.change(self.text)
         return self._statements

@@ -98,7 +98,7 @@ def answer_of(session: Session, until: int | None) -> Model:
 
 
 class SessionModel(Model):
-    """The model of a session; its events are made when somebody looks at them."""
+    """The model of a session; its events are made on access."""
 
     def __init__(self, session: Session, now: int) -> None:
         self.session, self.clock = session, now

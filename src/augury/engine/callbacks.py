@@ -20,7 +20,7 @@ class Callbacks:
         self.of_goal: dict[str, list[tuple[float, Callable[[Goal], None]]]] = {}
 
     def goals(self, circuit: Circuit, now: int | None) -> list[Goal]:
-        """The new partial matches that somebody wants to hear of."""
+        """The new partial matches that callbacks wait for."""
         return [goal for rule in self.of_goal if rule in circuit.rules for goal in goals(circuit, rule, now, new=True)]
 
     def call(
@@ -29,7 +29,7 @@ class Callbacks:
         """Calls every function with everything that concerns it; then raises what they raised, as one group.
 
         Each late item is taken out of `items` before the function is called with it: those that are left where
-        somebody interrupts are not lost.
+        an interrupt comes are not lost.
         """
         errors: list[Exception] = []
 

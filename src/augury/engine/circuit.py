@@ -162,7 +162,7 @@ class Circuit(Runtime):
     def undo(self, mark: CircuitMark, shared: bool) -> None:
         """Restores everything that the step has changed. It may be broken off and called again.
 
-        Values of knowledge that is `shared` with other sessions stay: they may have been told of them.
+        Values of knowledge that is `shared` with other sessions stay: they may use them.
         """
         self._ready.clear()
         for operator in self.operators[mark.operators :]:  # of types that came for the first time
@@ -274,7 +274,7 @@ class Circuit(Runtime):
         self.learning |= {o.predicate: o for s in physical.specs if isinstance(o := self.built[s], Learn)}
 
     def _component(self, layers: Iterable[Stratum]) -> None:
-        """Tells the sets of derived events whether they are recursive, and then what rederives their events."""
+        """Marks the sets of derived events that are recursive, and connects these to what rederives their events."""
         for operator in [o for o in self.operators if isinstance(o, Rederive)]:
             for events in operator.events:
                 events.rederive = operator
@@ -403,7 +403,7 @@ class Circuit(Runtime):
         self.planning.forget(operator.spec)
 
     def _drop(self, operator: Operator) -> None:
-        """Takes out an operator, and below it all that nobody reads any more."""
+        """Takes out an operator, and below it all that has no reader any more."""
         self.operators.remove(operator)
         self._unbuild(operator)
         self.asking = [asked for asked in self.asking if asked[0] is not operator]

@@ -1,4 +1,4 @@
-"""Answers in the tables of a circuit, which become columns or events when somebody looks.
+"""Answers in the tables of a circuit, which become columns or events on access.
 
 Before the circuit forgets the rows, `keep` fetches what they are made of; values stay with the dictionary of their codes.
 A thread that looks waits until a step is over.

@@ -72,7 +72,7 @@ class Horizon:
         return event_lengths(circuit.plan, circuit.duration(circuit.longest_seen))
 
     def learned(self, back: int, back_for: Callable[[Lengths | None], int] | None) -> int:
-        """How far back an operator looks, for inputs no longer than the longest so far where nobody said how long they last."""
+        """How far back an operator looks, for inputs no longer than the longest so far where no bound is given."""
         if back < FAR or back_for is None or self.lengths is None:
             return back
         reach = back_for(self.lengths)

@@ -14,7 +14,7 @@ from augury.engine.circuit import Circuit
 from augury.engine.events import Events
 
 InputRow = tuple[Events, int]  # an input event: its table, and its row there
-CopyKey = tuple[object, ...]  # tells the rows of one event apart: their type, and the arguments that are not its own
+CopyKey = tuple[object, ...]  # identifies the rows of one event: their type, and the arguments that are not its own
 
 
 class InputIds:

@@ -70,7 +70,7 @@ def unforeseen(session: SessionCore, names: set[str]) -> set[str]:
     if new and (session.grown or session.pruned):
         listed = ", ".join(repr(name) for name in sorted(names | circuit.may_change))
         raise RunError(
-            f"the facts of `{min(new)}` change for the first time, and some of the past is forgotten or was told to other rules",
+            f"the facts of `{min(new)}` change for the first time, and some of the past is forgotten or was used by other rules",
             hint=f"say which facts may change when the session opens: changing=[{listed}]",
         )
     return new

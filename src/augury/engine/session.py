@@ -57,7 +57,7 @@ class Session(SessionCore):
     def _admit(self, events: object) -> Admission | None:
         history = self._intake.read(events, self.program.plan)
         if not len(history) and self._circuit is None:
-            return None  # nothing yet that tells the clock
+            return None  # nothing yet that decides the clock
         if history.revoked and self.settings.revisable is False:
             raise RunError("the session is not revisable", hint="open it with revisable=True")
         return admit(history, self.input_ids, self._frontier, self._rules)

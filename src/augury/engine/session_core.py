@@ -348,7 +348,7 @@ class SessionCore:
                 self._callbacks.call(changes, goals, self._late, late)
         finally:
             if self._late is not None:
-                self.late += late  # those that the callback did not get, where somebody interrupts
+                self.late += late  # those that the callback did not get, where it was interrupted
 
     def _too_much(self, error: Exceeded | MemoryError) -> RunError:
         """The limit that a step exceeds, and for which rule; the session is as it was before."""
@@ -421,7 +421,7 @@ class SessionCore:
         return self._kept
 
     def _keep_unseen(self) -> None:
-        """Answers that somebody still holds are made from what may be forgotten now."""
+        """Answers that a caller still holds are made from what may be forgotten now."""
         for rows in list(self._unseen):
             rows.keep()
         self._unseen.clear()

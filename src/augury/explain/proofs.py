@@ -43,7 +43,7 @@ class Proofs(Static):
             yield result, Proof(condition.name, call.args, steps)  # type: ignore[arg-type]
 
     def derivations(self, rule: Rule | None, event: Event, parts: tuple[Event, ...]) -> list[Derivation]:
-        """How a rule makes an event of these parts, with the facts it rests on; without a rule, it is the event told before."""
+        """How a rule makes an event of these parts, with the facts it rests on; without a rule, it is the event before it."""
         if rule is None:
             held = held_by((event.type, len(event.args)))
             atom = Holds(held[0], tuple(map(Const, event.args))) if held is not None else None

@@ -24,7 +24,7 @@ def why(session: Session, event: Event, all: bool = False, format: Literal["text
     model = ExplainedCircuit(session.circuit, None)
     if not isinstance(event, Event) or (id := _id(event)) not in model.derivations:
         raise RunError(
-            f"{event} does not stand", hint="give an event that the session has told of; why_not says why it is missing"
+            f"{event} does not stand", hint="give an event that the session has emitted; why_not says why it is missing"
         )
     tree = derivation_tree(model, Event(event.type, event.args, event.start, event.end, id), all)
     _one_of(format, "text", "json", "mermaid")

@@ -230,7 +230,7 @@ def _triples_of(text: str, blank: _Blanks, wanted: set[bytes] | None) -> Iterato
     """The keys of the terms of a graph, three a triple; those of the wanted predicates alone, where these are given."""
     ox = oxigraph()
     for quad in ox.parse(text.encode("utf-8", "surrogatepass"), ox.RdfFormat.TURTLE):
-        # Those that nobody wants are looked at as well: how blank nodes are numbered must not hang on what is wanted.
+        # Those that are not wanted are read as well: the numbers of blank nodes must not depend on what is wanted.
         subject, predicate, object = (key_from(term, blank) for term in (quad.subject, quad.predicate, quad.object))
         if wanted is None or predicate in wanted:
             yield subject

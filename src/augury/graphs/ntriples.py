@@ -28,7 +28,7 @@ _FEW = 16  # triples of an event that are compared with one another
 _GUESSES = 8  # predicates of an event that are expected to be those of the event before
 _TOGETHER = 512  # terms that are looked up together
 _PORTION = _TOGETHER * 32  # bytes of texts that are read before their terms are looked up
-_CHECKED = -1  # no hash: a term that nobody wants
+_CHECKED = -1  # no hash: a term that is not wanted
 _NO_TERM = -(1 << 62)  # in place of a term where a triple has no graph
 NOT_PLAIN = -1
 NO_GRAPH = -1  # in place of the number of its name
@@ -443,7 +443,7 @@ def scan_graphs(
                 terms, triples = first_term, first_triple
             plain[event] = good
             event += 1
-        # What they are; of those that nobody wants, whether they are well-formed
+        # What they are; of those that are not wanted, whether they are well-formed
         mask, greatest = len(buckets) - 1, 0
         for i in range(terms):
             if asked[2, i] != _CHECKED:

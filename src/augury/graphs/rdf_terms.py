@@ -83,10 +83,10 @@ class Terms:
     def __init__(self) -> None:
         self.keys = Keys()
         self._worth = TermValues.empty()
-        self._terms: dict[int, RdfTerm] = {}  # those that somebody looked at
+        self._terms: dict[int, RdfTerm] = {}  # those that were asked for
         self._values: dict[int, Value] = {}
         self.answers: dict[tuple[str, tuple[int, ...]], int] = {}  # of functions, see `evaluate.py`
-        self.events = 0  # how many events there were whose blank nodes had to be told apart
+        self.events = 0  # how many events there were whose blank nodes had to be distinguished
 
     def __len__(self) -> int:
         return self.keys.n

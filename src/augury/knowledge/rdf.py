@@ -19,7 +19,7 @@ Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one pr
 
 
 def _identity(value: Value) -> Any:
-    """Tells values apart: `1`, `1.0` and `true` are three."""
+    """Distinguishes values: `1`, `1.0` and `true` are three."""
     kind = type(value)
     return kind, value.text if kind is Iri else repr(value) if kind is Term else value  # type: ignore[union-attr]
 

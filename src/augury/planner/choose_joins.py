@@ -268,7 +268,7 @@ def repeated(node: Repeat) -> Node:
     rows = node.input
     for _ in range(node.count - 1):
         absent = node.input if node.consecutive else None
-        once_more = replace(node.input)  # times are told apart by the identity of nodes
+        once_more = replace(node.input)  # times are distinguished by the identity of nodes
         rows = Join("SEQ", rows, once_more, windows=node.windows, absent=absent, policy=node.policy, span=node.span)
     return rows
 

@@ -19,7 +19,7 @@ from augury.algebra.terms import Apply, Const, Expr, Var
 
 
 def push_constants(plan: Plan) -> Plan:
-    """The plan with bounds on counters that nobody looks at beyond a constant."""
+    """The plan with bounds on counters that no rule reads beyond a constant."""
     readers: dict[Predicate, list[tuple[Rule, Scan, bool]]] = {}
     for rule in plan.rules:
         for scan, plain in _scans(rule):

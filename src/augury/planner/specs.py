@@ -86,7 +86,7 @@ def _compared(spec_type: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spec:
-    """The spec of one operator. `serial` tells apart equal specs that must not be shared: impure calls.
+    """The spec of one operator. `serial` distinguishes equal specs that must not be shared: impure calls.
 
     `types` are those of the variables of its output, or of the arguments of its events: int, float, number, string, …,
     any, or empty where no value can come. They are what declarations and rules say: events of a derived type that is

@@ -24,10 +24,10 @@ class CodedTerms:
         self._numbers[[NULL >> 1, OPEN >> 1]] = UNBOUND
         self._codes = np.full(64, _UNKNOWN, np.int64)  # by number of the term
         self._values = np.full(64, _UNKNOWN, np.int64)  # by number of the term: the code of what it stands for
-        self._others: tuple[Terms, Array] | None = None  # terms of somebody else, and the numbers that they have here
+        self._others: tuple[Terms, Array] | None = None  # terms of another owner, and the numbers that they have here
 
     def renumbered(self, triples: EventTriples, terms: Terms) -> EventTriples:
-        """Triples of terms that somebody else has numbered."""
+        """Triples of terms that another owner has numbered."""
         others = self._others[1] if self._others is not None and self._others[0] is terms else np.empty(0, np.int64)
         if len(others) < len(terms):
             others = np.concatenate([others, self.terms.keys.add_all(terms.keys, len(others))])

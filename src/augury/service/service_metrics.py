@@ -90,7 +90,7 @@ def kind_of(name: str) -> Literal["counter", "gauge"]:
 
 
 class ServiceMetrics:
-    """Collects the figures of a service when somebody asks."""
+    """Collects the metrics of a service on demand."""
 
     def __init__(self, service: LiveService) -> None:
         self.service = service

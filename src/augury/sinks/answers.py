@@ -1,7 +1,7 @@
 """Answers as a table: what runs, sessions and steps return, and what all formats are written from.
 
 A table has parts, one for each type and arity, and for what is inserted and what is retracted. Each part is in the order of
-events once somebody looks, and `which` says of each answer which part it is in.
+events on access, and `which` says of each answer which part it is in.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_PLAN, _NO_CLOCK = Plan(), Clock()
 
 @dataclass(frozen=True)
 class AnswerColumns:
-    """Some answers of one type, inserted or retracted, as columns. `trace` is None where nobody wants it."""
+    """Some answers of one type, inserted or retracted, as columns. `trace` is None where it is not wanted."""
 
     type: str
     op: Op | None
@@ -196,7 +196,7 @@ class AnswerChunk:
 class Answers(Generic[Item]):
     """The answers of a program in the order of events: a sequence of `Event`s, or with `changes` of `Change`s.
 
-    Events, ids and traces are made when somebody looks. `answers["alarm"]` are those of one type. Answers are an Arrow
+    Events, ids and traces are made on access. `answers["alarm"]` are those of one type. Answers are an Arrow
     stream, so whatever reads tables from Python takes them as they are. They are like sequences, but not of that class:
     PyArrow and Polars would take sequences for columns.
     """

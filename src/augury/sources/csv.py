@@ -151,7 +151,7 @@ def _without(texts: Any, nulls: Any) -> Any:
 
 
 class _Lines:
-    """The line of each row of a block; they are counted when somebody asks."""
+    """The line of each row of a block; they are counted on demand."""
 
     def __init__(self, block: Block, separator: str, location: str) -> None:
         self.first = block.first

@@ -219,7 +219,7 @@ def _table_of(items: Items) -> Any:
 
 
 class _Input:
-    """Standard input, as a file that nobody closes."""
+    """Standard input, as a file that is never closed."""
 
     def __init__(self, live: bool) -> None:
         self.live = live

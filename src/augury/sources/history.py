@@ -98,9 +98,9 @@ def _element(column: Column, row: int) -> Any:
 
 @dataclass
 class History:
-    """Events by type, revocations with their places in the order of arrival, and events of types nobody knows.
+    """Events by type, revocations with their places in the order of arrival, and events of unknown types.
 
-    Where `ordered`, the order of arrival is known; tables by type are told in the order of time.
+    Where `ordered`, the order of arrival is known; tables by type are pushed in the order of time.
     """
 
     batches: dict[Predicate, Batch] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class History:
 
     @staticmethod
     def joined(parts: Iterable[History]) -> History:
-        """Histories one after the other: the places of their rows are told apart already."""
+        """Histories one after the other: the places of their rows are distinct already."""
         histories = list(parts)
         if len(histories) == 1:
             return histories[0]

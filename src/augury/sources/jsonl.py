@@ -55,7 +55,7 @@ def _all_lines(parts: Iterable[Block], location: str) -> Iterator[bytes]:
 
 
 class _Objects(Sequence[Any]):
-    """The objects of lines that are known to be well-formed, read when somebody looks at one."""
+    """The objects of lines that are known to be well-formed, read on access."""
 
     def __init__(self, data: bytes, length: int) -> None:
         self.data, self.length = data, length

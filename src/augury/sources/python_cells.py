@@ -57,7 +57,7 @@ class PlainCells(Cells):
         if kinds == {str}:
             try:
                 result = text_times(pa.array(self.values, pa.string()), clock)
-            except UnicodeEncodeError:  # characters that are none, which a row is to name
+            except UnicodeEncodeError:  # invalid characters, which the error of a row names
                 result = None
             if result is not None:
                 return result

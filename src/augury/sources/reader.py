@@ -76,7 +76,7 @@ class EventTypes:
         if name in self.arities:
             return None
         if stream_of(name) is not None and not self.strict:
-            return None  # streams are often numbered, and one that nobody reads is no slip
+            return None  # streams are often numbered, and one that is not read is no slip
         close = (nearest if self.strict else misspelt)(name, sorted(self.arities))
         if close is None and not self.strict:
             return None
@@ -188,7 +188,7 @@ class Reader:
         return history
 
     def tables(self, tables: Mapping[str, object]) -> History:
-        """Tables, or files, by type. They are told in the order of time."""
+        """Tables, or files, by type. They are pushed in the order of time."""
         histories = [
             self.source(replace(t, type=name)) if isinstance(t, SourceFile) else self.table(name, t)
             for name, t in tables.items()
@@ -269,7 +269,7 @@ class Reader:
         return self._checked(history, sheet, problems)
 
     def _checked(self, history: History, part: Sheet | Items, problems: list[Problem]) -> History:
-        """Without the events of types that are probably misspelt; those of types nobody knows are counted.
+        """Without the events of types that are probably misspelt; those of unknown types are counted.
 
         What is wrong with the part is said in the order of its lines.
         """
@@ -507,7 +507,7 @@ def _columns_of(table: object) -> list[str]:
     return [str(n) for n in (names() if callable(names) else names)]
 
 
-# The first time, which tells the clock
+# The first time, which decides the clock
 
 
 def first_time(items: Iterable[object], names: ColumnNames = NAMES) -> object:

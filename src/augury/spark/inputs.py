@@ -44,7 +44,7 @@ from augury.spark.spelling import looks_misspelt
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
 _WRONG = "augury wrong"  # what is wrong with a row, once its times and values are read
-OBSERVED = "augury_observed_"  # and a number: what a stream tells of the rows that it left out
+OBSERVED = "augury_observed_"  # and a number: what a stream reports of the rows that it left out
 _numbers = itertools.count()
 _SQL = {
     "int": "bigint",

@@ -129,7 +129,7 @@ def move(folder: Path, target: Path) -> None:
     target.mkdir(exist_ok=True)
     for hidden in target.glob(".*.part"):
         name = hidden.name[1 : -len(".part")]
-        if not (folder / name).exists():  # it was copied, and nobody has seen it yet
+        if not (folder / name).exists():  # it was copied, and is not visible yet
             os.rename(hidden, target / name)
     for file in sorted(folder.iterdir()):
         hidden = target / f".{file.name}.part"

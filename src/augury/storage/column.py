@@ -21,9 +21,9 @@ Column: TypeAlias = Any  # an array of int64, float64 or bool, Coded, or a list 
 
 
 class TextArray(Sequence[str]):
-    """The texts of an array of Arrow, each of which becomes one of Python when somebody looks at it.
+    """The texts of an array of Arrow, each of which becomes one of Python on access.
 
-    Equal ones may be among them. `read` is what somebody has made of all of them already, for whoever needs it next.
+    Equal ones may be among them. `read` are all of them as Python texts, once they were made.
     """
 
     def __init__(self, array: Any, read: Any = None) -> None:

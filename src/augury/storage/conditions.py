@@ -191,7 +191,7 @@ class Context(ColumnExpressions):
         return null
 
     def _once(self, frame: Frame, names: Sequence[str]) -> Frame:
-        """Of rows that are alike in these variables one: where an argument is `_`, answers differ in what nobody sees."""
+        """Of rows that are alike in these variables one: where an argument is `_`, answers differ only in values that are not read."""
         first, _ = firsts([frame.right << 2, *(frame.vars[v] for v in names)], len(frame), self.dictionary)
         return frame if len(first) == len(frame) else frame.take(first)
 

@@ -69,7 +69,7 @@ class Dictionary:
         self._hashed = 0
         self.held = 0  # bytes of the values that are no numbers, about
         self.most = sys.maxsize  # of these bytes; a step that would go beyond is refused
-        self.terms: Any = None  # the RDF terms among the values, once somebody asks: see `queries/coded_terms.py`
+        self.terms: Any = None  # the RDF terms among the values, on demand: see `queries/coded_terms.py`
         for value in (None, None):
             self._new(value, (value, self.n))
         self.kind[:2] = NOTHING

@@ -129,7 +129,7 @@ def _adds_plainly(x: Array, most: int) -> bool:
 class GroupSums:
     """Sums of numbers, or of their squares, over groups that stand one after the other, none of them empty.
 
-    They are approximated; just where somebody needs to know more, members are added exactly.
+    They are approximated; members are added exactly only where that is not enough.
     """
 
     x: Array

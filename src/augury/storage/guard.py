@@ -99,7 +99,7 @@ def foresee(size: int, share: float) -> None:
 
 
 def check_memory(size: int) -> None:
-    """Whether there is memory for so many bytes more: the system gives out more than it has, and ends whoever uses it."""
+    """Whether there is memory for so many bytes more: the system gives out more than it has, and kills the process that uses it."""
     if size < _LARGE:
         return
     left = memory_left()

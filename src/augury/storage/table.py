@@ -46,7 +46,7 @@ __all__ = [
 
 
 class TableObserver(Protocol):
-    """Whoever follows what becomes of a table."""
+    """A follower of the changes of a table."""
 
     scheduled: bool
 
@@ -281,7 +281,7 @@ class Tables:
 class Index:
     """The rows of a table by key; in each group a chain in the order of a field, from the greatest down.
 
-    It takes in new rows when somebody is about to look something up: where events come in order, many are never asked.
+    It takes in new rows before a lookup: where events come in order, many are never asked.
     """
 
     def __init__(self, table: Table, fields: tuple[int, ...], order: int) -> None:

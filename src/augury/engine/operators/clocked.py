@@ -28,7 +28,7 @@ _MOST = 20_000_000  # windows that are made in one step
 class ClockWindows(Clocked):
     """All windows that end at or after the least end of a standing input event, and by the clock.
 
-    It reads all inputs, also those that no rule reads, to know the least end; the runtime tells it the time. Between steps
+    It reads all inputs, also those that no rule reads, to know the least end; the runtime gives it the time. Between steps
     all windows `numbers` have been made: they stand, unless a compaction has forgotten them. Both `least` and `numbers`
     follow from the tables and the clock, but for events that are forgotten: once the least end is settled, it is `fixed`.
     """

@@ -345,7 +345,7 @@ class CollectOperator(Windowed):
     def replace(self, old: Array, columns: Array, counts: Integers, members: Array, listed: bool = True) -> None:
         """Puts rows in the place of those that old rows have given; what is as before stays.
 
-        Members that are not `listed` are found by the window when somebody asks for them.
+        Members that are not `listed` are found by the window on demand.
         """
         links, out, new = self.links[0], self.out.table, np.ones(columns.shape[1], bool)
         standing = links.standing(old) if len(old) else NONE

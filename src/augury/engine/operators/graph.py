@@ -111,7 +111,7 @@ class Solve(EachRow):
         if not isinstance(values, TextArray) or values.read is None or not self.texts.needs <= values.read.needs:
             return None
         read: ReadAhead = values.read
-        if len(column) and int(column.index[-1]) == len(values) - 1:  # texts are taken in order: nobody asks again
+        if len(column) and int(column.index[-1]) == len(values) - 1:  # texts are taken in order, each once
             values.read = None
         return read.triples.of_events(column.index), read
 

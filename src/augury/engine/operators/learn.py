@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Learn(Operator):
-    """Tells knowledge of the events that make facts of a predicate (the first input) or end them (the second)."""
+    """Passes to knowledge the events that make facts of a predicate (the first input) or end them (the second)."""
 
     linked = ()
 

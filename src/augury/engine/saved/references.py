@@ -40,7 +40,7 @@ def unragged(saved: Any, n: int) -> list[tuple[int, int, int]]:
     rows, counts, numbers = saved["row"], saved["count"], saved["of"]
     require(all(is_array(column, np.int64, len(column)) for column in (rows, counts, numbers)), "invalid rows")
     check_numbers(rows, 0, n, "a row that is not there")
-    check_numbers(counts, 0, len(numbers) + 1, "a count that is none")
+    check_numbers(counts, 0, len(numbers) + 1, "an invalid count")
     require(len(rows) == len(counts) and len(unique(rows)) == len(rows), "rows that do not fit")
     ends = np.cumsum(counts)
     require(int(counts.sum()) == len(numbers), "counts that do not add up")

@@ -20,7 +20,7 @@ from augury.program import compile
 from augury.sources import SourceFile
 
 PATTERNS = {"39 settling": "settling", "40 warning": "warning", "42 area": "blizzard_area", "places": "affected"}
-PARTS = 24  # in which the readings are told
+PARTS = 24  # in which the readings are pushed
 
 
 def main(days: int, chart: str | None = None) -> None:

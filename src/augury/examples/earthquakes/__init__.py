@@ -1,4 +1,4 @@
-"""Earthquakes: a week of reports of the United States Geological Survey, told in the order in which they were last revised."""
+"""Earthquakes: a week of reports of the United States Geological Survey, pushed in the order in which they were last revised."""
 
 from __future__ import annotations
 

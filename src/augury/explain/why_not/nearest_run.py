@@ -48,7 +48,7 @@ class NearestRun:
         return len(match.counts) == len(self.run.parts) and bool(match.events)
 
     def _is_asked_for(self, match: RunMatch) -> bool:
-        """Whether it agrees with what is asked, results aside: those are told with their values."""
+        """Whether it agrees with what is asked, results aside: those are shown with their values."""
         if len(match.counts) == len(self.run.parts) and not match.events:
             return False
         interval = self.world.interval

@@ -93,7 +93,7 @@ class ChangingFacts:
         self.knowledge.forget()
 
     def prune(self, floors: dict[str, int], settled: int) -> None:
-        """Forgets how it came that facts hold at a time before which nobody asks any more: `floors`, or `settled`."""
+        """Forgets how it came that facts hold at a time before which nothing is asked any more: `floors`, or `settled`."""
         for relation in self.knowledge.relations.values():
             relation.drop_history(floors.get(relation.name, settled))
         self.knowledge.forget()

@@ -47,7 +47,7 @@ class FactRelation:
         self.began_with = 0  # how many facts were there when the run began
         self.journal: list[Before] = []  # how facts were before each change of a step
         self.whole_floats = self.nulls = False
-        self._bounds: Array | None = None  # those of `bounds`, once somebody has asked
+        self._bounds: Array | None = None  # those of `bounds`, once they were computed
         self._bounded = 0
 
     def __len__(self) -> int:
@@ -180,7 +180,7 @@ class FactRelation:
 
     def _see(self, *times: Times) -> None:
         if self._bounds is None:
-            return  # nobody has asked for them
+            return  # they were never asked for
         new = unique(np.concatenate(times))
         new = new[(new != ALWAYS) & (new != EVER)]
         bounds = self._bounds[: self._bounded]
@@ -201,7 +201,7 @@ class FactRelation:
     def drop_history(self, floor: int, unmade: bool = False) -> None:
         """Forgets how it came that facts hold at `floor`, and facts that hold no longer, where there are many.
 
-        Those that were given stay: whoever goes on from a snapshot is given them again.
+        Those that were given stay: they are given again to a session that resumes from a snapshot.
         """
         if self.since is None or self.until is None:
             return
@@ -212,7 +212,7 @@ class FactRelation:
         dead = n - int(alive[:n].sum())
         self._bounds, self.indexes = None, {}
         if 2 * dead < n or n < 1000:
-            self.rows.alive[:n] = alive[:n]  # a fact that nobody asks for any more may go before its timeline does
+            self.rows.alive[:n] = alive[:n]  # a fact that is not asked for any more may go before its timeline does
             self.timelines, self.since, self.until, self.rows.dead = lines, since, until, dead
             return
         keep = np.flatnonzero(alive[:n].astype(bool) | (np.arange(n) < self.began_with))

@@ -101,7 +101,7 @@ def apply_changes(
     """Takes changes into the timelines of facts; -1, or the number of one that does not fit.
 
     The changes of the fact `groups[0, g]` are those from `begins[g]` on, in the order of their times; its timeline moves to
-    `groups[1, g]`, where that is not -1. `spans` tells of each fact over which times it changes, and whether it held
+    `groups[1, g]`, where that is not -1. `spans` has for each fact the times over which it changes, and whether it held
     without end before, and does now; `olds` what was said before each change.
     """
     for g in range(groups.shape[1]):

@@ -121,7 +121,7 @@ class GreedyMatches(MomentEdges):
         self.calls = 0
 
     def _make_room(self) -> None:
-        """Room for what is known of moments; it is written as they come, for memory that nobody touches costs nothing."""
+        """Room for what is known of moments; it is written as they come, for untouched memory costs nothing."""
         n, size, used = self.moments.out.table.n, len(self.moments.out.table.alive), self.filled
         if len(self.tried) < n:
             decided = np.empty((size, 6), np.int64)
@@ -536,7 +536,7 @@ class GreedyMatches(MomentEdges):
         require(is_array(parts, np.int64, len(moments)), "invalid rows")
         check_numbers(moments, 0, self.moments.out.table.n, NOT_THERE)
         check_numbers(parts, 0, len(self.run.parts), "a part that is not there")
-        check_numbers(length, 1, len(moments) + 1, "a count that is none")
+        check_numbers(length, 1, len(moments) + 1, "an invalid count")
         alive = self.out.table.standing()
         require(np.array_equal(np.sort(rows), alive), "matches are missing")
         self._clear()

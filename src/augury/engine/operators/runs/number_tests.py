@@ -30,7 +30,7 @@ from augury.storage.table import grown
 
 _OPERATORS = tuple(COMPARE)  # as `kernels.compared` numbers them
 _EXACT = float(1 << 53)
-BLOCK = 32  # moments of which it is known together whether one of them can be what somebody looks for
+BLOCK = 32  # moments of which it is known together whether one of them can be what a search looks for
 
 
 @dataclass(frozen=True)

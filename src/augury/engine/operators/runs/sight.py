@@ -63,7 +63,7 @@ class MatchBindings:
     ) -> tuple[Frame, dict[str, Array]]:
         """Matches as rows, given the last moment of each part, -1 where there is none; and which ones have each label.
 
-        Of a part that repeats, its own variables are seen where it is `own_part`. `only` are the names that somebody looks at.
+        Of a part that repeats, its own variables are seen where it is `own_part`. `only` are the names that are read.
         """
         times, count = self.moments.out.table.data, len(end)
         vars: dict[str, Array] = {}

@@ -340,7 +340,7 @@ def reaches(n: int, chains: MomentChains, decided: Decisions, result: Array) -> 
     """The latest start of an event that may change the matches of all moments that end no later than each one, of each one
     itself, and of all up to it in the order of events.
 
-    A moment that was linked to what came before it stands for all that reached it: it is told to these here.
+    A moment that was linked to what came before it stands for all that reached it: these get its values here.
     """
     data, table = chains.data, decided.table
     for tail in range(n):
