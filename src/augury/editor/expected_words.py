@@ -7,6 +7,7 @@ from typing import Any
 
 from lark import UnexpectedInput
 
+from augury.algebra.selection import POLICIES
 from augury.core.errors import Source
 from augury.language.rules.grammar import parser
 from augury.language.rules.statements import chunks
@@ -20,7 +21,7 @@ TERMINALS: dict[str, tuple[str, ...]] = {
     "FACT": ("fact",), "_RULE": ("rule",), "_WHILE": ("while",), "_COLLECT": ("collect",), "_ALL_COLLECT": ("all: collect",),
     "LAST": ("last",), "EXACTLY": ("exactly",), "_DISTINCT": ("distinct",), "_WHERE": ("WHERE",), "GRAPH": ("GRAPH",),
     "_POLICY": ("POLICY",), "_WITHIN": ("within",), "CONSECUTIVE": ("CONSECUTIVE",),
-    "POLICY_NAME": ("recent", "chronological", "unrestricted"), "TIES": ("LONGEST", "SHORTEST"), "_BY": ("BY",), "_PER": ("PER",),
+    "POLICY_NAME": tuple(POLICIES), "TIES": ("LONGEST", "SHORTEST"), "_BY": ("BY",), "_PER": ("PER",),
     "NOT": ("NOT",), "_WAS": ("was",), "_HOLDING": ("holding",), "OR_NONE": ("or none",), "SINCE_END": ("SINCE END",),
     "_SINCE": ("SINCE",), "_TOP": ("TOP",), "_AT_MOST": ("AT MOST",), "ONCE": ("ONCE",), "_EVERY": ("EVERY",), "ASC": ("ASC",),
     "DESC": ("DESC",), "WITH_TIES": ("WITH TIES",), "_AS": ("AS",), "NOT_IN": ("not in",), "IN": ("in",),
