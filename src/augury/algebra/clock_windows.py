@@ -18,7 +18,6 @@ from augury.core.errors import RunError
 WEEK = 7 * DAY
 MONDAY = -3 * DAY  # of the epoch's week
 _EPOCH_DAY = datetime(1970, 1, 1)
-_FAR = 2**60
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 DAY = 86_400 * SECOND
 SHORT = {"second": SECOND, "minute": 60 * SECOND, "hour": 3600 * SECOND}
 _EPOCH = datetime(1970, 1, 1)
-_MONDAY = datetime(1969, 12, 29)  # of the epoch's week
 _MICROSECOND = timedelta(microseconds=1)
 
 

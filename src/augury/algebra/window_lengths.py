@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from augury.algebra.nodes import Compare, Condition, Relative
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Apply, Const, Expr, Moment
+from augury.core.bounds import FAR
 from augury.core.clock import Clock, Duration, Timestamp, show_duration
 from augury.core.model import Value, show_value
 
@@ -23,7 +24,7 @@ def time_points(window: Relative, value: Value, end: int, clock: Clock) -> int:
         raise RowError(f"the window `{window.label}` is longer than {show_duration(window.most)}")
     if length < 0 and window.kind != "until":
         raise RowError(f"{show_value(value)} is a negative length of the window `{window.label}`")
-    return min(max(length, 0), clock.length(2**62))
+    return min(max(length, 0), clock.length(FAR))
 
 
 def measure(window: Relative, value: Value, clock: Clock) -> int:

@@ -5,4 +5,3 @@ from __future__ import annotations
 TIME_LIMIT = 2**60  # times are nearer to the origin than this, so that differences and windows stay within 64 bits
 MIN_TIME, MAX_TIME = 1 - TIME_LIMIT, TIME_LIMIT - 1
 FAR = 2**62  # beyond any time and any difference of two times
-MAX_EXACT = 2**53  # integers up to it are floats without loss

@@ -11,10 +11,10 @@ from augury.algebra.matching import Binding, Proof, match_all
 from augury.algebra.nodes import Holds, Rule, Unless, held_by
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Const, Wild
+from augury.core.bounds import TIME_LIMIT
 from augury.core.model import Event, Fact, Value
 from augury.entailment import Derivation
 from augury.knowledge.knowledge_base import Knowledge
-from augury.knowledge.solving.solve import FAR
 from augury.semantics.deriving import derive_from
 from augury.semantics.static_calls import Static, StaticCall
 
@@ -56,7 +56,7 @@ class Proofs(Static):
     def _way(self, predicate: Predicate, call: StaticCall) -> list[Value] | None:
         """The values on the way from the first argument to the second; None where there is no index for this time."""
         knowledge, words = self.knowledge, self.knowledge.words
-        if not knowledge.closures.answers(predicate, FAR if call.at is None else call.at):
+        if not knowledge.closures.answers(predicate, -TIME_LIMIT if call.at is None else call.at):
             return None
         first, last = (int(words.canonical(np.array([words.encode(a)]))[0]) for a in call.args)  # type: ignore[arg-type]
         return [words.decode(code) for code in knowledge.closures.index(predicate).path(first, last)]
@@ -68,7 +68,7 @@ class Proofs(Static):
         words = self.knowledge.words
         places = tuple(i for i, a in enumerate(call.args) if a is not Wild)
         asked = [np.array([words.encode(call.args[i])], np.int64) for i in places]  # type: ignore[arg-type]
-        times = np.array([FAR if call.at is None else call.at], np.int64)
+        times = np.array([-TIME_LIMIT if call.at is None else call.at], np.int64)
         _, columns = relation.find(places, asked, 1, times)
         rows = zip(*(c.tolist() for c in columns), strict=True) if columns else ((),) * len(_)
         return [Fact(call.name, tuple(words.decode(c) for c in row)) for row in rows]

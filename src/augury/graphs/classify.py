@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.algebra.sparql_algebra import BOOLEAN
 from augury.core.arrays import Array, Times
+from augury.core.bounds import FAR
 from augury.core.jit import Kernel, helper
 from augury.graphs.keys import same_bytes
 from augury.graphs.lexical import DATE_TIME as XSD_DATE_TIME
@@ -26,13 +27,12 @@ _DIGITS, _POWER = 18, 22
 _MILLION = 1_000_000
 
 _KNOWN = [*RANKS, BOOLEAN, XSD_DATE_TIME]
-_FAR = 1 << 62
 _LIMITS = [INTEGERS.get(name, (None, None)) for name in _KNOWN]
 _DATATYPES = np.frombuffer("".join(_KNOWN).encode(), np.uint8)
 _DATATYPE_ENDS = np.cumsum([0, *(len(name) for name in _KNOWN)])
 _RANK_OF = np.array([RANKS.get(name, 4 + (name != BOOLEAN)) for name in _KNOWN])
-_LOW = np.array([-_FAR if low is None else max(-_FAR, low) for low, _ in _LIMITS])
-_HIGH = np.array([_FAR if high is None else min(_FAR, high) for _, high in _LIMITS])
+_LOW = np.array([-FAR if low is None else max(-FAR, low) for low, _ in _LIMITS])
+_HIGH = np.array([FAR if high is None else min(FAR, high) for _, high in _LIMITS])
 _TENS = 10.0 ** np.arange(_POWER + 1)
 _FIVES = 5 ** np.arange(_POWER + 1, dtype=np.int64)
 
@@ -68,7 +68,7 @@ def _days(year: int, month: int, day: int) -> int:
     elif month == 4 or month == 6 or month == 9 or month == 11:
         length = 30
     if year < 1 or month < 1 or month > 12 or day < 1 or day > length:
-        return -_FAR
+        return -FAR
     if month <= 2:  # the year begins in March
         year, month = year - 1, month + 12
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
@@ -79,13 +79,13 @@ def _moment(keys: Array, begin: int, end: int) -> int:
     """Microseconds since the epoch of `2026-01-31T10:00:00.5+01:00`; far away where it is not of this shape."""
     size = end - begin
     if size < 19 or keys[begin + 4] != _MINUS or keys[begin + 7] != _MINUS or keys[begin + 10] != _T:
-        return -_FAR
+        return -FAR
     if keys[begin + 13] != _COLON or keys[begin + 16] != _COLON:
-        return -_FAR
+        return -FAR
     days = _days(_digits(keys, begin, 4), _digits(keys, begin + 5, 2), _digits(keys, begin + 8, 2))
     hour, minute, second = _digits(keys, begin + 11, 2), _digits(keys, begin + 14, 2), _digits(keys, begin + 17, 2)
-    if days == -_FAR or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
-        return -_FAR
+    if days == -FAR or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+        return -FAR
     result = (((days * 24 + hour) * 60 + minute) * 60 + second) * _MILLION
     pos = begin + 19
     if pos < end and keys[pos] == _POINT:
@@ -96,14 +96,14 @@ def _moment(keys: Array, begin: int, end: int) -> int:
             unit //= 10
             pos += 1
         if pos == first or pos - first > 6:
-            return -_FAR
+            return -FAR
     if pos == end or (pos + 1 == end and keys[pos] == _Z):
         return result  # type: ignore[no-any-return]
     if pos + 6 != end or keys[pos + 3] != _COLON or (keys[pos] != _PLUS and keys[pos] != _MINUS):
-        return -_FAR
+        return -FAR
     hours, minutes = _digits(keys, pos + 1, 2), _digits(keys, pos + 4, 2)
     if hours < 0 or minutes < 0 or minutes > 59 or hours * 60 + minutes > 14 * 60:
-        return -_FAR
+        return -FAR
     shift = (hours * 60 + minutes) * 60 * _MILLION
     return result - shift if keys[pos] == _PLUS else result + shift  # type: ignore[no-any-return]
 

@@ -22,6 +22,7 @@ from augury.algebra.nodes import Clause, Compare, Condition
 from augury.algebra.plan import Predicate
 from augury.algebra.strata import below, components
 from augury.core.arrays import Array
+from augury.core.bounds import TIME_LIMIT
 from augury.core.jit import count_work
 from augury.core.model import Fact
 from augury.knowledge.fact_table import FactTable, tables_of
@@ -33,7 +34,7 @@ from augury.knowledge.solving.closures import Closures
 from augury.knowledge.solving.expand import expanded
 from augury.knowledge.solving.materialise import Materialised
 from augury.knowledge.solving.relation import FactRelation
-from augury.knowledge.solving.solve import FAR, Mode, Solver, untouched
+from augury.knowledge.solving.solve import Mode, Solver, untouched
 from augury.knowledge.timeline import StatementTable
 from augury.storage.conditions import Context, Report
 from augury.storage.dictionary import Dictionary
@@ -144,14 +145,14 @@ class Knowledge:
     def _epochs(self, predicate: Predicate, times: Array) -> Array:
         bounds = self.bounds(predicate)
         if not len(bounds):
-            return np.full(len(times), FAR, np.int64)
+            return np.full(len(times), -TIME_LIMIT, np.int64)
         position = np.searchsorted(bounds, times, side="right") - 1
-        return np.where(position < 0, FAR, bounds[position])
+        return np.where(position < 0, -TIME_LIMIT, bounds[position])
 
     def last_bound(self, predicate: Predicate) -> int:
         """The time from which on answers of a predicate no longer change."""
         bounds = self.bounds(predicate)
-        return int(bounds[-1]) if len(bounds) else FAR
+        return int(bounds[-1]) if len(bounds) else -TIME_LIMIT
 
     # What predicates rest on
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -32,11 +32,6 @@ class JoinBounds:
 
     bounds: tuple[Array, Array]
     reach: tuple[Array, Array]
-
-
-# The same, where it is known how long events last.
-Back = Callable[[Lengths | None], int]
-BoundsFor = Callable[[Lengths | None], tuple[JoinBounds, tuple[n.Condition, ...]]]
 
 
 def implied_bounds(

@@ -19,13 +19,12 @@ from augury.algebra.properties import event_lengths
 from augury.algebra.run_bounds import start_bounds
 from augury.algebra.run_terms import with_counts_in_quantifiers
 from augury.algebra.strata import Stratum, edges, fact_edges
+from augury.core.bounds import FAR
 from augury.core.clock import Clock
 from augury.core.model import Event, OrderKey
 from augury.entailment import ExplainedModel
 from augury.semantics.pattern_rows import World
 from augury.semantics.run_matches import RunEvaluator, RunMatch
-
-_NEVER = 2**62
 
 
 @dataclass
@@ -73,7 +72,7 @@ class Finality:
                 type = node.input.predicate
                 longest = lengths.get(type, 0)
                 since = self.since.get(type, self.frontier + 1)
-                yield -_NEVER if longest is None else since - self.clock.length(longest)
+                yield -FAR if longest is None else since - self.clock.length(longest)
 
     def is_final(self, event: Event, model: ExplainedModel) -> bool:
         if event.end >= self.limits.get((event.type, len(event.args)), self.frontier + 1):
@@ -94,7 +93,7 @@ class Finality:
         complete = [m for begun in runs.extended(RunMatch({}, {})) for m in runs.whole(begun)]
         # Where nothing says how long the events of a type last, one that comes may have begun at any time.
         lasting = [self.clock.length(length) for length in longest if length is not None]
-        begins = since - max(lasting) if len(lasting) == len(longest) else 1 - _NEVER
+        begins = since - max(lasting) if len(lasting) == len(longest) else 1 - FAR
         best = _best(runs, complete)
         # A match that is worse than another one with the same first event, which nothing can take away, is never chosen.
         certain = _best(runs, [match for match in complete if match.end < since])
@@ -148,7 +147,7 @@ class Finality:
 
     def _latest_end(self, runs: RunEvaluator, match: RunMatch) -> int:
         """When the windows of a run close that a match has begun."""
-        return min((match.start + self.clock.length(window) for window in runs.run.windows), default=_NEVER)
+        return min((match.start + self.clock.length(window) for window in runs.run.windows), default=FAR)
 
     def _latest_start(self, runs: RunEvaluator, match: RunMatch) -> int:
         """The latest start of an event that may be the next iteration of the part that a match has come to."""
@@ -168,8 +167,8 @@ class Finality:
             last = lasts[bound.part]
             if last is not None:
                 latest.append((last.start if bound.which == "s" else last.end) + self.clock.length(bound.length))
-        result = min(latest, default=_NEVER)
-        return result if result > match.end else -_NEVER  # what follows starts after the end of the match
+        result = min(latest, default=FAR)
+        return result if result > match.end else -FAR  # what follows starts after the end of the match
 
 
 def _best(runs: RunEvaluator, matches: list[RunMatch]) -> dict[OrderKey, tuple[int, ...]]:
@@ -189,6 +188,6 @@ def _matters(run: n.Run, match: RunMatch, best: tuple[int, ...] | None) -> bool:
     counts = list(match.counts)
     for i, part in enumerate(run.parts[number:], number):
         least = max(part.least, len(match.iterations) + 1 if i == number else 0)
-        counts.append((_NEVER if part.most is None else part.most) if longest else least)
+        counts.append((FAR if part.most is None else part.most) if longest else least)
     chosen = tuple(count for count, part in zip(counts, run.parts, strict=True) if part.quantified)
     return chosen >= best if longest else chosen <= best

@@ -11,7 +11,7 @@ import numpy as np
 from augury.algebra.aggregates import of_nothing
 from augury.algebra.nodes import condition_vars
 from augury.core.arrays import Array, Flags, Integers, RowIds
-from augury.core.bounds import TIME_LIMIT
+from augury.core.bounds import FAR, TIME_LIMIT
 from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals, asked_of, with_held_times
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
-_NEVER = -(2**62)
 _PORTION = 1 << 15  # rows that are computed together
 _PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find far fewer
 
@@ -203,11 +202,11 @@ class CollectOperator(Windowed):
         while len(rows):
             pairs = self.in_window(rows, most)
             owner: RowIds = np.searchsorted(rows, pairs[0])
-            ends, floor = self.inputs[1].table.data[END, pairs[1]], np.full(len(rows), 2**62)
+            ends, floor = self.inputs[1].table.data[END, pairs[1]], np.full(len(rows), FAR)
             np.minimum.at(floor, owner, ends)
-            floor[np.bincount(owner, minlength=len(rows)) < most] = _NEVER  # it has looked at all
+            floor[np.bincount(owner, minlength=len(rows)) < most] = -FAR  # it has looked at all
             frame = self.selected(pairs)
-            done = (self.after(frame, rows, floor) >= last) | (floor == _NEVER)
+            done = (self.after(frame, rows, floor) >= last) | (floor == -FAR)
             parts.append(frame.where(done[np.searchsorted(rows, frame.left)]))
             rows, most = rows[~done], 8 * most
         return joined_frames(parts) if parts else self.selected(np.empty((2, 0), np.int64))

@@ -8,6 +8,7 @@ import numpy as np
 
 from augury.algebra.selection import POLICIES
 from augury.core.arrays import Array, Mask, RowIds
+from augury.core.bounds import FAR
 from augury.engine.event_order import row_ranks
 from augury.engine.operators.choose import Candidate, Choose, ChoosingJoin, Key, group_of
 from augury.planner.implied_bounds import JoinBounds
@@ -123,20 +124,20 @@ class Recent(ChoosingJoin):
         ends = other.data[END, (lefts, rights)[1 - side]]
         # How far back each part has looked: all of it where it found fewer than it asked for.
         counts = np.bincount(np.searchsorted(rows, mine), minlength=len(rows))
-        bound = np.full(len(rows), -(2**62))
+        bound = np.full(len(rows), -FAR)
         if most > 0:
-            np.minimum.at(floor := np.full(len(rows), 2**62), np.searchsorted(rows, mine), ends)
+            np.minimum.at(floor := np.full(len(rows), FAR), np.searchsorted(rows, mine), ends)
             bound = np.where(counts >= most, floor, bound)
         keep = self.later(lefts, rights) == side
         self.runtime.context.name_events = self.name_events
         frame = self.runtime.context.select(self.where, self.frame(lefts[keep], rights[keep]), self.rule)
         index = np.searchsorted(rows, frame.left if side == 0 else frame.right)
         end = other.data[END, frame.right if side == 0 else frame.left]
-        best = np.full(len(rows), -(2**62))
+        best = np.full(len(rows), -FAR)
         np.maximum.at(best, index, end)
         # What has the same end as the last one seen may have company farther back.
         undecided = best <= bound if most > 0 else np.zeros(len(rows), bool)
-        undecided &= bound > -(2**62)
+        undecided &= bound > -FAR
         take = (end == best[index]) & ~undecided[index]
         return self.untied(frame.where(take), side), rows[undecided]
 

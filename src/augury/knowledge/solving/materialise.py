@@ -11,7 +11,8 @@ from augury.algebra.nodes import Clause
 from augury.algebra.plan import Predicate
 from augury.algebra.terms import Var
 from augury.core.arrays import Codes
-from augury.knowledge.solving.solve import FAR, TooMany, untouched
+from augury.core.bounds import TIME_LIMIT
+from augury.knowledge.solving.solve import TooMany, untouched
 from augury.storage.rows import Distinct
 from augury.storage.unique import unique_counts
 
@@ -56,7 +57,7 @@ class Materialised:
         solver, mode = self.knowledge.solver, (False,) * predicate[1]
         solver.most = most
         try:
-            solver.solve(predicate, mode, [], np.array([FAR], np.int64))
+            solver.solve(predicate, mode, [], np.array([-TIME_LIMIT], np.int64))
             result = solver.tables.pop((predicate, mode)).answers
             result.shrink()
             return result

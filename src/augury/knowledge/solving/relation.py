@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from augury.core.arrays import Array, Codes, RowData, RowIds, Times
+from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError
 from augury.knowledge.fact_table import ALWAYS, EVER, FactTable
 from augury.knowledge.solving.as_of import AsOfIndex
@@ -19,8 +20,6 @@ from augury.storage.kernels import entries as k
 from augury.storage.rows import Distinct
 from augury.storage.table import capacity, grown
 from augury.storage.unique import difference, unique, unique_first
-
-_LONGEST = 2**60
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class FactRelation:
     def _check(self, *times: Times) -> None:
         for some in times:
             usual = some[(some != ALWAYS) & (some != EVER)]
-            if len(usual) and (usual.min() <= -_LONGEST or usual.max() >= _LONGEST):
+            if len(usual) and (usual.min() <= -TIME_LIMIT or usual.max() >= TIME_LIMIT):
                 raise DataError(
                     f"`{self.name}`: a fact with a time too far from the origin", hint="times are below 2**60"
                 )

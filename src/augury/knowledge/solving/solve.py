@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Mode = tuple[bool, ...]  # which arguments of a call are bound
 Found = TypeVar("Found")
-FAR = -(2**60)  # before every time
 
 
 class TooMany(Exception):

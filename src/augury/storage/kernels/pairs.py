@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from augury.core.arrays import Array, Codes, Flags, Integers, RowData, RowIds
+from augury.core.bounds import FAR
 from augury.core.fields import END, LEFT, RANK, RIGHT, START
 from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import AHEAD, FAR_AWAY, group_of, read_ahead
@@ -161,7 +162,7 @@ def rows_with_last(
     n, touched = 0, 0
     for i in range(first, len(events)):
         q = events[i]
-        until = 2**62
+        until = FAR
         g = group_of(data, q, keys, data, keys, buckets, groups, canon, nullish)
         if g >= 0:
             later, here = -1, groups[g, TAIL]
@@ -174,7 +175,7 @@ def rows_with_last(
                 until = data[END, later]
                 later = after[later]
             if count < most:
-                until = 2**62
+                until = FAR
         g = group_of(data, q, keys, others, okeys, obuckets, ogroups, canon, nullish)
         if g < 0:
             continue
@@ -201,7 +202,7 @@ def latest_start(
     touched, ready, some = 0, 0 if len(buckets) >= FAR_AWAY else len(rows), True
     for i in range(len(rows)):
         row = rows[i]
-        latest = -(2**62)
+        latest = -FAR
         if i >= ready:
             ready = min(i + AHEAD, len(rows))
             some = read_ahead(rows, i, ready, data, keys, buckets, canon, nullish)
