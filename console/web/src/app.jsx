@@ -85,7 +85,7 @@ function App() {
         {view === "why-not" && <WhyNotView {...{ about, moment, onOpen, onPlace }} />}
         {view === "goals" && <GoalsView {...{ about, state, moment, onOpen }} />}
         {view === "what-if" && <WhatIfView {...{ about, state, moment, trial, setTrial, draft, onOpen, onPlace }} />}
-        {view === "rules" && <RulesView {...{ about, state, draft, setDraft, place }} onApplied={() => ask("about").then(setAbout)} onTry={() => { setTrial({ ...trial, rules: true, result: null }); location.hash = "what-if"; }} />}
+        {view === "rules" && <RulesView {...{ about, state, draft, setDraft, place, onPlace }} onApplied={() => ask("about").then(setAbout)} onTry={() => { setTrial({ ...trial, rules: true, result: null }); location.hash = "what-if"; }} />}
         {view === "metrics" && <MetricsView {...{ about, state }} />}
       </main>
     </>

@@ -23,6 +23,11 @@ export function download(name, text, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+/** Words, with what is code among them. */
+export function Words({ parts }) {
+  return parts.map(({ text, code }, i) => (code ? <code key={i}>{text}</code> : <span key={i}>{text}</span>));
+}
+
 export function Problem({ error }) {
   if (!error) return null;
   return <p class="problem" role="alert">{error.message}{error.hint && <small>{error.hint}</small>}</p>;

@@ -5,7 +5,7 @@ import { tags } from "@lezer/highlight";
 
 const SHAPES = [
   ["comment", /^(%.*|#.*)/], ["string", /^('([^'\\\n]|\\.)*'|"([^"\\\n]|\\.)*")/], ["iri", /^<[A-Za-z][^\s<>"{}|\\^`]*>/],
-  ["number", /^\d+(\.\d+)?([a-z]+\b)?/], ["operator", /^(<-|←|:-|[-+*/<>=!^]+)/],
+  ["variable", /^[?$][A-Za-z_]\w*/], ["number", /^\d+(\.\d+)?([a-z]+\b)?/], ["operator", /^(<-|←|:-|[-+*/<>=!^]+)/],
 ];
 
 function language(words) {

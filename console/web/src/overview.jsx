@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 const HEIGHT = 44;
 
-export function Overview({ data, low, high, range, moment, clock, onMoment, onRange }) {
+export function Overview({ data, kind, low, high, range, moment, clock, onMoment, onRange }) {
   const host = useRef(null);
   useEffect(() => {
     const canvas = host.current;
@@ -17,7 +17,10 @@ export function Overview({ data, low, high, range, moment, clock, onMoment, onRa
   const timeAt = (event) => {
     const box = host.current.getBoundingClientRect();
     const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-    return Math.round(low + share * (high - low));
+    // A pixel is many times: one of them is a round one.
+    const time = low + share * (high - low), perPixel = (high - low) / Math.max(1, box.width);
+    const unit = kind === "logical" ? 1 : [6e7, 1e6, 1e3].find((size) => size <= perPixel * 2) || 1;
+    return Math.round(Math.min(high, Math.max(low, Math.round(time / unit) * unit)));
   };
   const down = (event) => {
     host.current.setPointerCapture(event.pointerId);

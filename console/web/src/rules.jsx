@@ -3,12 +3,12 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, latest } from "./api.js";
 import { Editor } from "./editor.jsx";
-import { Problem } from "./event_link.jsx";
+import { Problem, Words } from "./event_link.jsx";
 import { PlanGraph } from "./plan.jsx";
 
 const checks = latest();
 
-export function RulesView({ about, state, draft, setDraft, place, onTry, onApplied }) {
+export function RulesView({ about, state, draft, setDraft, place, onTry, onApplied, onPlace }) {
   const [file, setFile] = useState(about.sources[0] ? about.sources[0].name : "");
   const [checked, setChecked] = useState(null);
   const [error, setError] = useState(null);
@@ -62,8 +62,8 @@ export function RulesView({ about, state, draft, setDraft, place, onTry, onAppli
       </div>
       <Problem error={error} />
       {usable && checked.notNow && <p class="quiet">{checked.notNow}.</p>}
-      <Editor key={source.name} text={draft[source.name] !== undefined ? draft[source.name] : source.text} words={about.words} names={Object.keys(about.types)} findings={findings} place={place && place.source === source.name ? place : null} onText={edit} label={`Text of ${source.name}`} />
-      {checked && checked.findings.length > 0 && <Findings findings={checked.findings} />}
+      <Editor key={source.name} text={draft[source.name] !== undefined ? draft[source.name] : source.text} words={about.words[source.language] || []} names={Object.keys(about.types)} findings={findings} place={place && place.source === source.name ? place : null} onText={edit} label={`Text of ${source.name}`} />
+      {checked && checked.findings.length > 0 && <Findings findings={checked.findings} onPlace={onPlace} />}
       <PlanGraph {...{ state, about }} />
     </section>
   );
@@ -78,14 +78,15 @@ function status({ checked, errors, changed, said }) {
   return changed ? `edited; ${found}` : found;
 }
 
-function Findings({ findings }) {
+function Findings({ findings, onPlace }) {
   return (
     <ul class="findings" aria-label="Findings">
       {findings.map((each, i) => (
         <li key={i} class={each.severity}>
-          <b>{each.severity} {each.code}</b> {each.message}
-          {each.notes.map((note) => <small key={note.text}>{note.text}</small>)}
-          {each.hint && <small>{each.hint}</small>}
+          <b>{each.severity} {each.code}</b> <Words parts={each.words} />{" "}
+          {each.place && <button class="plain" onClick={() => onPlace(each.place)}>show</button>}
+          {each.notes.map((note, k) => <small key={k}><Words parts={note.words} /></small>)}
+          {each.hintWords.length > 0 && <small><Words parts={each.hintWords} /></small>}
         </li>
       ))}
     </ul>

@@ -8,7 +8,7 @@ const ROW = 20, PAD = 7, BAR = 12, HISTOGRAM = 46, AXIS = 40, TOP = 22, RADIUS =
 const WORDS = { event: "event", derived: "derived on the way", detected: "detected" };
 
 export class Timeline {
-  /** `on` has what to call: `view(edges)`, `select(item)`, `hover(text)`, `moment(time)`. */
+  /** `on` has what to call: `view(edges)`, `select(item)`, `hover(text)`; and `roomy`, whether bins use all of the height. */
   constructor(host, on = {}) {
     this.host = host;
     this.on = on;
@@ -163,6 +163,8 @@ export class Timeline {
   _places() {
     const view = this.view, right = this.gutter + this.plot;
     let top = TOP;
+    const room = (this.host.clientHeight - TOP - AXIS) / Math.max(1, this.model.lanes.length) - 4;
+    const tall = this.on.roomy ? Math.min(120, Math.max(HISTOGRAM, Math.floor(room))) : HISTOGRAM;
     const lanes = this.model.lanes.map((data) => {
       const lane = { data, top, marks: [] };
       if (data.marks) {
@@ -179,7 +181,7 @@ export class Timeline {
           lane.marks.forEach((mark, n) => Object.assign(mark, { y: top + PAD + ROW * (slots.slots[n].row + 0.5), label: slots.slots[n].label }));
         } else lane.bins = binsOf(data.marks, this.view.edges(4));
       } else lane.bins = { ...data.bins, edges: this.model.edges };
-      lane.height = lane.height || HISTOGRAM;
+      lane.height = lane.height || tall;
       top += lane.height + 4;
       return lane;
     });
@@ -235,7 +237,8 @@ export class Timeline {
       pen.stroke();
       pen.globalAlpha = 1;
       pen.textAlign = "center";
-      pen.fillText(tick.text, tick.x, bottom + 14);
+      const middle = Math.min(tick.x, this.gutter + this.plot + 12 - this._measure(tick.text) / 2);
+      pen.fillText(tick.text, middle, bottom + 14);
       if (tick.below) {
         const half = this._measure(tick.below) / 2;
         pen.fillText(tick.below, Math.min(Math.max(tick.x, this.gutter + half - 6), this.gutter + this.plot + 10 - half), bottom + 29);

@@ -28,6 +28,7 @@ export function TimelineView({ state, about, moment, setMoment, selected, setSel
       view: (asked) => { setEdges(asked); setRange([asked[0], asked[asked.length - 1]]); },
       select: (item) => setSelected(item),
       hover: (text) => setHover(text),
+      roomy: true,
     });
     timeline.current = component;
     window.auguryTimeline = component;
@@ -96,7 +97,7 @@ export function TimelineView({ state, about, moment, setMoment, selected, setSel
           </span>
         </div>
         <Overview
-          data={overview} low={state.low} high={state.high} range={range} moment={moment} clock={state.clock}
+          data={overview} kind={kind} low={state.low} high={state.high} range={range} moment={moment} clock={state.clock}
           onMoment={(time) => { setPlaying(false); setMoment(time); }} onRange={(from, to) => timeline.current.show(from, to)}
         />
         <div class="lanes" ref={host} />

@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useState } from "preact/hooks";
 import { ask, latest } from "./api.js";
-import { EventLink, Problem, Share } from "./event_link.jsx";
+import { EventLink, Problem, Share, Words } from "./event_link.jsx";
 import { showTime } from "./timescale.js";
 
 export function WhyNotView({ about, moment, onOpen, onPlace }) {
@@ -71,7 +71,7 @@ export function Miss({ miss, clock, onOpen, onPlace }) {
       <ul class="failed">
         {miss.failed.map((failed) => (
           <li key={failed.parts.map(({ text }) => text).join()}>
-            {failed.parts.map(({ text, code }, i) => (code ? <code key={i}>{text}</code> : <span key={i}>{text}</span>))}
+            <Words parts={failed.parts} />{" "}
             {failed.events.map((event) => <span key={event.id}> <EventLink event={event} onOpen={onOpen} /></span>)}
             {failed.place && onPlace && <button class="plain" onClick={() => onPlace(failed.place)}>show in the rules</button>}
           </li>

@@ -27,8 +27,7 @@ def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
     def failed(text: str) -> dict[str, Any]:
         span = text.span if isinstance(text, FailedCondition) else None
         blockers = text.events if isinstance(text, FailedCondition) else ()
-        parts = [{"text": part, "code": number % 2 == 1} for number, part in enumerate(text.split("`")) if part]
-        return {"parts": parts, "place": place_of(span), "events": [event(item) for item in blockers]}
+        return {"parts": words_of(text), "place": place_of(span), "events": [event(item) for item in blockers]}
 
     ordered = sorted(misses, key=lambda miss: (len(miss.failed), -len(miss.parts) / max(1, miss.total)))
     return [
@@ -38,6 +37,11 @@ def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
         }
         for miss in ordered
     ]  # fmt: skip
+
+
+def words_of(text: str) -> list[dict[str, Any]]:
+    """A message with what is code among its words."""
+    return [{"text": part, "code": number % 2 == 1} for number, part in enumerate(text.split("`")) if part]
 
 
 def place_of(span: Span | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from augury.algebra.plan import Plan
 from augury.algebra.scalar import Function
 from augury.compiled import Compiled
 from augury.core.errors import Findings, RunError, Source, Span
@@ -47,7 +48,7 @@ class ProgramText:
         That is a source of its own, so that rules can come and go; as is the policy where the program names none.
         """
         plan = program.plan
-        types = list(dict.fromkeys((*plan.outputs, *(rule.type for rule in plan.rules))))
+        types = list(dict.fromkeys((*plan.outputs, *derived_types(plan))))
         decided = any(isinstance(x, s.PolicyDecl) for m in program.modules for x in m.statements)
         policy = f"policy {self.policy}.\n" if self.policy and not decided else ""
         if not types or (not plan.rules and not policy):
@@ -62,6 +63,12 @@ class ProgramText:
             raise RunError(f"the program has no source `{unknown[0][:60]}`")
         sources = tuple(Source(x.name, texts.get(x.name, x.text), x.language) for x in self.sources)
         return replace(self, sources=sources)
+
+
+def derived_types(plan: Plan) -> list[str]:
+    """The types of events that rules derive; the events that make and end facts have no names of their own."""
+    unnamed = {name for makers in plan.made.values() for name, _ in makers}
+    return list(dict.fromkeys(rule.type for rule in plan.rules if rule.type not in unnamed))
 
 
 def outputs_of(types: Sequence[str], prefixes: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from augury.console.near_misses import place_of
+from augury.console.near_misses import place_of, words_of
 from augury.console.program_text import RuleDifference, WrittenProgram
 from augury.console.recording import Recording
 from augury.core.errors import Diagnostic, ProgramError, RunError
@@ -17,7 +17,8 @@ def checked(body: dict[str, Any], recording: bytes) -> dict[str, Any]:
     try:
         program = text.changed(body["sources"]).compile()
     except ProgramError as error:
-        return {"findings": [finding(d) for d in error.diagnostics], "difference": None, "notNow": ""}
+        errors_first = sorted(error.diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
+        return {"findings": [finding(d) for d in errors_first], "difference": None, "notNow": ""}
     try:
         difference: RuleDifference | None = WrittenProgram(program).difference(WrittenProgram(text.compile()))
         refused = ""
@@ -38,7 +39,9 @@ def finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "code": diagnostic.code,
         "severity": diagnostic.severity,
         "message": diagnostic.message,
+        "words": words_of(diagnostic.message),
         "place": place_of(diagnostic.span),
-        "notes": [{"text": note.text, "place": place_of(note.span)} for note in diagnostic.notes],
+        "notes": [{"words": words_of(note.text), "place": place_of(note.span)} for note in diagnostic.notes],
         "hint": diagnostic.hint or "",
+        "hintWords": words_of(diagnostic.hint or ""),
     }

@@ -10,11 +10,11 @@ import numpy as np
 
 from augury.console.derivation_graph import DerivationGraph
 from augury.console.lane_items import LATE, NEVER, REFUSED
-from augury.console.rule_words import rule_words
 from augury.console.watched import WatchedSession
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import show_value, to_json
+from augury.editor.vocabulary import ALL_QUERY_WORDS, RULE_WORDS
 from augury.explain.derivations import ExplainedCircuit
 from augury.explain.leads_to import leads_to
 from augury.explain.why import derivation_tree
@@ -79,7 +79,7 @@ class Views:
         return {
             "types": types, "clockKind": clock.kind, "live": watched.live,
             "sources": [{"name": x.name, "text": x.text, "language": x.language} for x in watched.text.sources],
-            "rules": [rule.label for rule in plan.rules], "words": rule_words(),
+            "rules": [rule.label for rule in plan.rules], "words": {"rules": list(RULE_WORDS), "spaseq": list(ALL_QUERY_WORDS)},
             **self.state(),
         }  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup
 from augury.console.lane_items import LATE, REFUSED, STANDING, LaneItems
-from augury.console.program_text import ProgramText, WrittenProgram, outputs_of
+from augury.console.program_text import ProgramText, WrittenProgram, derived_types, outputs_of
 from augury.console.recording import Recording
 from augury.core.errors import RunError
 from augury.core.model import Event, HistoryItem, Revocation
@@ -159,7 +159,7 @@ class WatchedSession:
                 self.kinds.setdefault(rule.type, "derived")
             self.kinds |= dict.fromkeys(plan.outputs, "detected")
             if difference.added:
-                types = list(dict.fromkeys(rule.type for rule in plan.rules))
+                types = derived_types(plan)
                 self._change_rule(
                     RuleChange("".join(f"{text}.\n" for text in difference.added) + outputs_of(types, plan.prefixes))
                 )
