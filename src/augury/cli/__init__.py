@@ -33,6 +33,7 @@ COMMANDS = {
     "profile": ("profile", "Run a program, and show what each rule and operator costs."),
     "diff": ("diff", "Compare two versions of a program over one history."),
     "case": ("case", "Write the smallest test case in which an event is detected."),
+    "lineage": ("lineage", "Show which columns and facts an output depends on."),
     "repl": ("repl", "A prompt for rules, events and questions."),
     "lsp": ("lsp", "Run the language server, which editors start."),
     "bench": ("bench", "Measure Augury beside hand-written code and other engines."),
