@@ -83,4 +83,4 @@ def test_diagram_and_queries(tmp_path: Path) -> None:
         "WHERE { SEQ(A) DEFINE GPM A ON S { ?c e:v ?v } } GROUP BY ?c"
     )
     text = run(["lineage", "fast.spaseq"], tmp_path).out
-    assert text.splitlines()[0] == "fast(c, m)" and "m           <http://e/s>.graph (computed)" in text
+    assert text.splitlines()[0] == "fast(c, m)" and "m           <http://e/s>.graph (aggregated)" in text

@@ -159,10 +159,14 @@ class Lineage:
             step.direct[0] = {column: "TRANSFORMATION" for columns in graphs.values() for column in columns}
             return
         assert isinstance(query.answer, SelectForm)
+        aggregated = {aggregate.name: aggregate.of for aggregate in query.aggregates}
         for position, column in enumerate(query.answer.columns):
-            text = f"?{column.name}" if column.expression is None else column.expression.text
-            makers = [g for g in query.gpms if any(f"?{v}" in text.replace("$", "?") for v in g.variables)]
-            step.direct[position] = {c: "TRANSFORMATION" for gpm in makers for c in graphs[gpm.name]}
+            names = {column.name} if column.expression is None else set(column.expression.variables)
+            inside = [of for name in names if (of := aggregated.get(name)) is not None]
+            names |= {variable for expression in inside for variable in expression.variables}
+            how: How = "AGGREGATION" if inside else "TRANSFORMATION"
+            makers = [gpm for gpm in query.gpms if names & set(gpm.variables)]
+            step.direct[position] = {source: how for gpm in makers for source in graphs[gpm.name]}
 
     # What follows
 
