@@ -157,7 +157,7 @@ class HoverTexts:
         if cost is not None:
             rows.append(
                 f"- cost: {cost['seconds'] * 1000:,.1f} ms, {cost['touched']:,} rows touched, "
-                f"{cost['rows']:,} kept, {cost['answers']:,} answers"
+                f"{cost['rows']:,} kept, {cost['answers']:,} derivations"
             )
         yield "\n".join(rows)
 

@@ -78,7 +78,7 @@ class Profile:
         yield f"{self.events:,} events, {self.seconds * 1000:,.1f} ms in operators, {_size(self.state)} of state"
         yield ""
         width = max([4, *(len(rule.rule) for rule in self.rules)])
-        yield f"{'rule':<{width}}  {'time':>10} {'share':>6} {'memory':>9} {'kept':>10} {'touched':>12} {'answers':>10}"
+        yield f"{'rule':<{width}}  {'time':>10} {'share':>6} {'memory':>9} {'kept':>10} {'touched':>12} {'derived':>10}"
         for rule in self.rules:
             share = rule.seconds / self.seconds if self.seconds else 0
             yield (
