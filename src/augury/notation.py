@@ -18,15 +18,16 @@ from augury.language.rules.read import read
 from augury.language.rules.translate import translate
 
 _EVENT = re.compile(
-    r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",
+    r"(?:(?P<id>[\w.-]+)\s*:\s*)?(?P<atom>.+?)\s*@\s*(?P<time>\[.*\]|'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+version\s+(?P<version>-?\d+))?"
+    r"(?:\s+known\s+(?P<known>\S.*))?",
     re.DOTALL,
 )
 _GRAPH = re.compile(
     r"(?:(?P<id>[\w.-]+)\s*:\s+)?(?P<stream><[^<>]*>|[\w-]*:[\w-]+|\w+)\s*\{(?P<graph>.*)\}\s*@\s*"
-    r"(?P<time>'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+known\s+(?P<known>\S.*))?",
+    r"(?P<time>'[^']*'|\"[^\"]*\"|-?\d+)(?:\s+version\s+(?P<version>-?\d+))?(?:\s+known\s+(?P<known>\S.*))?",
     re.DOTALL,
 )
-_REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+known\s+(?P<known>\S.*))?")
+_REVOKE = re.compile(r"revoke\s+(?P<id>[\w.-]+)(?:\s+version\s+(?P<version>-?\d+))?(?:\s+known\s+(?P<known>\S.*))?")
 
 
 def read_atom(text: str, prefixes: Mapping[str, str] | None = None) -> tuple[str, tuple[Value, ...]]:
@@ -65,7 +66,8 @@ def read_event(
         return _graph_event(graph, clock, prefixes or {}, streams or {})
     revoke = _REVOKE.fullmatch(text)
     if revoke:
-        return Revocation(revoke["id"], _time(revoke["known"], clock) if revoke["known"] else None)
+        version = int(revoke["version"]) if revoke["version"] else None
+        return Revocation(revoke["id"], _time(revoke["known"], clock) if revoke["known"] else None, version)
     match = _EVENT.fullmatch(text)
     if match is None:
         raise DataError(f"not an event: {text!r}", hint="write it as `wind('l1', 12.5) @ 3` or `… @ [1, 3]`")
@@ -76,7 +78,7 @@ def read_event(
     else:
         start = end = _time(time, clock)
     known_time = _time(match["known"], clock) if match["known"] else None
-    return Event(type, args, start, end, match["id"] or "", known=known_time)
+    return Event(type, args, start, end, match["id"] or "", known=known_time, version=int(match["version"] or 0))
 
 
 def _graph_event(match: re.Match[str], clock: Clock, prefixes: Mapping[str, str], streams: Mapping[str, str]) -> Event:
@@ -97,7 +99,10 @@ def _graph_event(match: re.Match[str], clock: Clock, prefixes: Mapping[str, str]
     graph += " ." if graph and not graph.endswith(".") else ""
     time = _time(match["time"], clock)
     known_time = _time(match["known"], clock) if match["known"] else None
-    return Event(stream_type(iri), (declared + graph,), time, time, match["id"] or "", known=known_time)
+    version = int(match["version"] or 0)
+    return Event(
+        stream_type(iri), (declared + graph,), time, time, match["id"] or "", known=known_time, version=version
+    )
 
 
 def _time(text: str, clock: Clock) -> int:

@@ -16,6 +16,7 @@ from augury.algebra.plan import Plan, static_calls
 from augury.core.clock import Clock
 from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event, Fact, HistoryItem, OrderKey, Revocation
+from augury.core.versions import InputVersions
 from augury.engine.session import Session
 from augury.knowledge.graphs import Graphs
 from augury.program import Program
@@ -32,7 +33,7 @@ class Told:
     def __init__(self, lateness: int | None) -> None:
         self.lateness = lateness
         self.items: list[HistoryItem] = []
-        self.ids: dict[str, Event] = {}
+        self.ids: dict[str, InputVersions] = {}
         self.greatest: int | None = None
         self.advanced: int | None = None
         self.late = 0
@@ -47,17 +48,31 @@ class Told:
         return max((t for t in (self.greatest, self.advanced) if t is not None), default=-(10**6))
 
     def tell(self, item: HistoryItem) -> None:
-        known = self.ids.get(item.id)
-        event = item if isinstance(item, Event) else known
-        repeated = isinstance(item, Event) and known is not None
-        if not repeated and event is not None and self.frontier is not None and event.end <= self.frontier:
+        versions = self.ids.get(item.id, InputVersions())
+        if isinstance(item, Revocation):
+            taken, after = versions.taken_back_by(item.version), versions.with_revoked(item.version)
+            late = self._fixed(taken)
+        elif item.id and item.version in versions.events:
+            late, after = False, versions
+        else:
+            late = self.frontier is not None and item.end <= self.frontier
+            late, after = late or self._fixed(versions.replaced_by(item)), versions.with_event(item)
+        if late:
             self.late += 1
             return
         self.items.append(item)
-        if isinstance(item, Event) and not repeated:
-            if item.id:
-                self.ids[item.id] = item
+        if item.id:
+            self.ids[item.id] = after
+        if isinstance(item, Event) and after is not versions:
             self.greatest = item.end if self.greatest is None else max(self.greatest, item.end)
+
+    @property
+    def fixed(self) -> int | None:
+        """What ends at or before it can no longer be revoked."""
+        return self.frontier
+
+    def _fixed(self, event: Event | None) -> bool:
+        return event is not None and self.fixed is not None and event.end <= self.fixed
 
 
 def asked(plan: Plan, given: list[Fact]) -> list[Fact]:
@@ -71,7 +86,7 @@ def once(steps: list[Step]) -> list[Step]:
 
     def new(item: HistoryItem) -> bool:
         if isinstance(item, Revocation) or not item.id:
-            return True
+            return not item.version
         known = item.id in seen
         seen.add(item.id)
         return not known

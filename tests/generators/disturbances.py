@@ -76,16 +76,12 @@ class Inputs(Told):
 
     def tell(self, item: HistoryItem) -> None:
         if isinstance(item, Event):
-            if self.longest is not None and item.id not in self.ids and item.end - item.start > self.longest:
+            versions = self.ids.get(item.id)
+            new = versions is None or item.version not in versions.events
+            if self.longest is not None and new and item.end - item.start > self.longest:
                 self.late += 1
                 return
-            super().tell(item)
-            return
-        known = self.ids.get(item.id)
-        if known is not None and self.fixed is not None and known.end <= self.fixed:
-            self.late += 1
-            return
-        self.items.append(item)
+        super().tell(item)
 
     def advance(self, time: int) -> None:
         self.advanced = time if self.advanced is None else max(self.advanced, time)
@@ -197,6 +193,8 @@ class Watch:
             facts = {"rdf": static_knowledge()} if self.story.language == "spaseq" else {}
             self.session = self.program.restore(self.session.snapshot(), **facts)
             return
+        if isinstance(action, list) and self.pruned:
+            action = [item for item in action if not self._forgotten(item)]
         before = self.inputs.copy()
         try:
             changes = self.act(action)
@@ -213,6 +211,13 @@ class Watch:
         self.compare(self.inputs.now if self.story.emit == "early" else self.inputs.settled)
         if not self.pruned:
             assert self.session.late_count == self.inputs.late, "late items"
+
+    def _forgotten(self, item: HistoryItem) -> bool:
+        """Whether the session may have forgotten the versions of an id: what comes under it then is new."""
+        versions, settled = self.inputs.ids.get(item.id), self.inputs.settled
+        if versions is None or settled is None or not (item.version or len(versions.events) > 1 or versions.revoked):
+            return False
+        return versions.last_end is None or versions.last_end <= settled
 
     def finish(self) -> None:
         self.apply(self.session.finish())

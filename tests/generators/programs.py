@@ -16,7 +16,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
 from typing import Literal, TypeVar
@@ -905,12 +905,19 @@ def write_telling(
     choices = Choices(number)
     told: list[HistoryItem] = []
     lengths = choices.pick([_LENGTHS, _LENGTHS, (0,), (1, 2, 3, 4, 5, 0)])
+    versions = choices.chance(20)
     for n in range(max(number(least, most), number(least, most))):
         event = write_event(number, "" if choices.chance(20) else f"i{n}", derived, lengths)
         told.append(event)
         match number(0, 15):
             case 15:
                 told.append(event)  # said twice: one with an id, two without
+            case 12 | 11 if event.id and versions:
+                told.append(
+                    replace(write_event(number, event.id, derived, lengths), version=choices.pick([1, 2, 2, -1]))
+                )
+            case 10 if event.id and versions:
+                told.append(Revocation(event.id, None, choices.pick([0, 1, 2])))
             case 14 if event.id:
                 told.append(write_event(number, event.id, derived, lengths))  # another one under a used id
             case 13 if event.id:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal
 
@@ -343,6 +343,7 @@ def happenings(number: Number, events: Callable[[str, int], Event], facts: bool)
     choices, time, done, actions = Choices(number), number(-2, 6), list[str](), list[Action]()
     disturbed, steps = choices.pick([20, 50, 90, 90]), choices.pick([4, 5, 6, 8, 8, 12, 25])
     sizes, back = choices.pick([(1,), (1, 1, 2), (1, 2, 4)]), choices.pick([(0, 0, 0, 1), (0, 0, 1, 2, 3, 6)])
+    versions = choices.chance(30)
     revoking, gaps = choices.pick([2, 5, 8]), choices.pick([(0, 1, 1, 2), (0, 1, 2, 3, 7), (4, 6, 1)])
     for step in range(steps):
         time += choices.pick(gaps)
@@ -363,10 +364,13 @@ def happenings(number: Number, events: Callable[[str, int], Event], facts: bool)
             for i in range(choices.pick(sizes)):
                 push.append(events(f"i{step}.{i}", time - choices.pick(back)))
                 done.append(f"i{step}.{i}")
+                if versions and choices.chance(40):
+                    version = events(choices.pick(done[-5:]), time - choices.pick(back))
+                    push.append(replace(version, version=choices.pick([1, 2, 3, 3, -1])))
                 if choices.chance(3):
                     push.append(Revocation(f"i{step}.{choices.pick([i, i + 1])}"))
             if choices.chance(10):
-                push.append(Revocation(choices.pick(done[-6:])))
+                push.append(Revocation(choices.pick(done[-6:]), None, choices.pick([None, 1, 2]) if versions else None))
             actions.append(push)
         for disturbance in ("prune", "save"):
             if choices.chance(disturbed):

@@ -368,6 +368,22 @@ def test_a_run_counts_what_became_of_all_rows(augury: Augury, engine: str) -> No
     assert RECEIVED in done.err.splitlines(), done.err
 
 
+def test_versions_of_events_in_files(augury: Augury) -> None:
+    Path("rules.aug").write_text("event a(x: int). r(X) <- a(X).")
+    Path("all.jsonl").write_text(
+        """{"type": "a", "x": 1, "time": 1, "id": "i"}
+{"op": "replace", "type": "a", "x": 2, "time": 3, "id": "i", "version": 2}
+{"type": "a", "x": 3, "time": 3, "id": "i", "version": 1}
+{"type": "a", "x": 4, "time": 3, "id": "j", "version": 1}
+{"op": "revoke", "id": "j", "version": 1}
+"""
+    )
+    Path("a.csv").write_text("x,time,id,op,version\n1,1,i,,\n2,3,i,replace,2\n3,3,i,insert,1\n4,3,j,,1\n,,j,revoke,1\n")
+    for events in ("all.jsonl", "a=a.csv"):
+        text = same(augury, "rules.aug", "--events", events)
+        assert [json.loads(line)["args"] for line in text.splitlines()] == [[2]]
+
+
 def test_a_stream_counts_what_became_of_all_rows(augury: Augury) -> None:
     Path("rules.aug").write_text(COUNTED)
     spread([json.dumps(item) for item in HISTORY] + ["{"], 100, Path("in"))

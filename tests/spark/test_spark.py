@@ -24,7 +24,7 @@ from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.algebra.scalar import Function
 from augury.core.clock import Clock, Duration, Timestamp, read_timestamp
 from augury.core.errors import AuguryError, DataError, RunError
-from augury.core.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, content_id
+from augury.core.model import VERSION_NEEDS_ID, Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, content_id
 from augury.engine.decoding import from_tagged
 from augury.program import Program
 from augury.reference import evaluate
@@ -390,6 +390,26 @@ def test_events_are_taken_back(spark: SparkSession) -> None:
     schema = "loc string, speed double, time bigint, id string, op string"
     frames = {"wind": spark.createDataFrame(winds, schema), "fire": fires(spark)["fire"]}
     assert alarms(detect(FIRE, frames)["alarm"]) == {("l1", 7.5, 4, 5)}
+
+
+def test_the_greatest_version_stands(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever came when; a stream refuses versions."""
+    rows = [
+        ("fire", "l1", 1.0, 5, "f1", "insert", None), ("fire", "l2", 1.0, 9, "f1", "replace", 2), ("fire", "l3", 1.0, 7, "f1", None, 1),
+        ("fire", "l4", 1.0, 3, "g", None, 1), ("", None, None, None, "g", "revoke", 1), ("fire", "l5", 1.0, 3, "h", None, 3),
+        ("other", "l5", 1.0, 3, "h", None, 4), ("fire", "l6", 1.0, 4, None, None, None), ("", None, None, None, "i", "revoke", 1),
+        ("fire", "l7", 1.0, 2, "i", None, 2), ("fire", "l7", 1.0, 2, "i", None, 2),
+    ]  # fmt: skip
+    schema = "type string, loc string, size double, time bigint, id string, op string, version int"
+    frame, program = spark.createDataFrame(rows, schema), "event fire(loc: string, size: float). e(L) <- fire(L, _)."
+    found = detect(program, frame)
+    assert {(r["l"], r["end"]) for r in found["e"].collect()} == {("l2", 9), ("l6", 4), ("l7", 2)}
+    assert str(found.pipeline.counts) == "11 received: 10 accepted, 1 repeated, 0 late, 0 rejected, 0 malformed"
+    wrong = [("fire", "l1", 1.0, 5, None, None, 1), ("fire", "l1", 1.0, 5, "a", "replace", None)]
+    problems = detect(program, spark.createDataFrame(wrong, schema), on_error="skip").malformed.collect()
+    assert sorted(r["problem"] for r in problems) == ["a replacement names its version", VERSION_NEEDS_ID]
+    with pytest.raises(RunError, match="versions of events are no part of a stream"):
+        detect_stream(program, told_in(spark, [[]], schema, tmp_path / "stream"), lateness="5s")
 
 
 @pytest.mark.parametrize(

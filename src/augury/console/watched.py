@@ -179,11 +179,14 @@ class WatchedSession:
     def _add_inputs(self, items: Iterable[HistoryItem], latest: int | None, refused: set[str]) -> None:
         step = len(self.steps) + 1
         for item in items:
-            if isinstance(item, Revocation):
-                for lane in self.lanes.values():
-                    if lane.kind == "event" and lane.remove(item.id, step):
-                        break
-                continue
+            versions = self.session.input_ids.versions.get(item.id)
+            stands = None if versions is None else versions.standing
+            if isinstance(item, Revocation) and stands is None:
+                self._remove_input(item.id, step)
+            if isinstance(item, Revocation) or (versions is not None and stands != item):
+                continue  # nothing changes, or another version stands
+            if versions is not None:
+                self._remove_input(item.id, step)
             arrived = item.end if latest is None else max(latest, item.end)
             if item.known is not None:
                 arrived = item.known
@@ -192,6 +195,12 @@ class WatchedSession:
                 latest = item.end if latest is None else max(latest, item.end)
             self._lane("event", item.type, len(item.args)).add(item, step, arrived, state)
         self._latest = latest
+
+    def _remove_input(self, id: str, step: int) -> None:
+        """An input no longer stands."""
+        for lane in self.lanes.values():
+            if lane.kind == "event" and lane.remove(id, step):
+                break
 
     def _took(self, changes: Changes, inputs: Sequence[Input]) -> None:
         """Notes what a step has changed."""

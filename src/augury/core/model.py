@@ -308,7 +308,8 @@ class _Made:
 class Event(_Made):
     """`type(args)` over the closed interval `[start, end]`.
 
-    `trace` lists the ids of the input events of one derivation; `known` is when an input was learnt of.
+    `trace` lists the ids of the input events of one derivation; `known` is when an input was learnt of. Of the inputs
+    with one id the one with the greatest `version` stands.
     """
 
     type: str
@@ -318,6 +319,7 @@ class Event(_Made):
     id: str = ""
     trace: tuple[str, ...] = ()
     known: int | None = field(default=None, compare=False)
+    version: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         if self.end == _AT_START:
@@ -360,8 +362,8 @@ def on_calendar(event: Event) -> Event:
     return event
 
 
-_TYPE, _ARGS, _START, _END, _KNOWN, _ORIGIN = (
-    getattr(Event, name).__set__ for name in ("type", "args", "start", "end", "known", "_origin")
+_TYPE, _ARGS, _START, _END, _KNOWN, _VERSION, _ORIGIN = (
+    getattr(Event, name).__set__ for name in ("type", "args", "start", "end", "known", "version", "_origin")
 )
 
 
@@ -373,16 +375,21 @@ def event_of(type: str, args: tuple[Value, ...], start: int, end: int, origin: O
     _START(event, start)
     _END(event, end)
     _KNOWN(event, None)
+    _VERSION(event, 0)
     _ORIGIN(event, (origin, row))
     return event
 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """Takes the input event of this id back, whether it came already or is still to come."""
+    """Takes the input event of this id back, whether it came already or is still to come.
+
+    With a `version` it takes back the versions up to it; without one, all of them for ever.
+    """
 
     id: str
     known: int | None = None
+    version: int | None = None
 
 
 HistoryItem: TypeAlias = Event | Revocation
@@ -411,12 +418,17 @@ class Fact:
         return (self.since is None or self.since <= time) and (self.until is None or time < self.until)
 
 
+VERSION_NEEDS_ID = "a version belongs to an id, and this event has none"
+
+
 def give_ids(items: Iterable[HistoryItem]) -> list[HistoryItem]:
     """Events without an id get one: a hash of the content and a number among equals."""
     seen: dict[OrderKey, int] = {}
     result: list[HistoryItem] = []
     for item in items:
         if isinstance(item, Event) and not item.id:
+            if item.version:
+                raise DataError(f"{item}: {VERSION_NEEDS_ID}")
             # 1 and 1.0 are one value, but not written alike: which of two equal events is which must not hang on arrival.
             written = spelling_of(item.args)
             number = seen.get((item.content, written), 0)

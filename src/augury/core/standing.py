@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from augury.core.errors import DataError
 from augury.core.model import Event, HistoryItem, Revocation, give_ids
+from augury.core.versions import InputVersions
 
 
 @dataclass(frozen=True)
@@ -30,24 +31,27 @@ class InputCounts:
         return f"{self.received:,} received: {', '.join(others)}"
 
 
-def id_taken(id: str) -> str:
-    """Why an input is rejected whose id names another event."""
-    return f"the id {id} names another event already"
+def id_taken(event: Event) -> str:
+    """Why an input is rejected whose id, in its version, names another event."""
+    version = f" in version {event.version}" if event.version else ""
+    return f"the id {event.id} names another event already{version}"
 
 
 def accepted_and_repeated(history: Iterable[HistoryItem]) -> tuple[int, int]:
     """How many items of a history are new, and how many repeat an earlier one; rejected items are neither."""
-    events: dict[str, Event] = {}
-    revoked: set[str] = set()
+    inputs: dict[str, InputVersions] = {}
     accepted = repeated = 0
     for item in give_ids(history):
+        versions = inputs.get(item.id, InputVersions())
         if isinstance(item, Revocation):
-            seen = item.id in revoked
-            revoked.add(item.id)
+            seen = versions.revokes(item.version)
+            inputs[item.id] = versions.with_revoked(item.version)
         else:
-            seen = item.id in events
-            if events.setdefault(item.id, item).content != item.content:
+            other = versions.events.get(item.version)
+            seen = other is not None
+            if other is not None and other.content != item.content:
                 continue
+            inputs[item.id] = versions if seen else versions.with_event(item)
         accepted, repeated = accepted + (not seen), repeated + seen
     return accepted, repeated
 
@@ -61,28 +65,30 @@ class StandingEvents(NamedTuple):
 
 
 def standing(history: Iterable[HistoryItem], as_of: int | None = None) -> StandingEvents:
-    """The events of a history that stand. A revocation is a tombstone wherever it comes, but it does not turn back time.
+    """The events of a history that stand: of each id the greatest version. A revocation is a tombstone wherever it comes.
+    Neither turns back time.
 
     With `as_of`, only inputs that were known by then count (V 2.3).
     """
-    events: dict[str, Event] = {}
+    inputs: dict[str, InputVersions] = {}
     rejected: list[tuple[Event, str]] = []
-    revoked: set[str] = set()
     for item in give_ids(history):
         known_time = item.known
         if as_of is not None:
-            if known_time is None and isinstance(item, Revocation):
-                raise DataError(f"the revocation of {item.id} has no `known` time, which an answer as of a time needs")
+            if known_time is None and (isinstance(item, Revocation) or item.version > 0):
+                what = "the revocation" if isinstance(item, Revocation) else f"version {item.version}"
+                raise DataError(f"{what} of {item.id} has no `known` time, which an answer as of a time needs")
             if (known_time if known_time is not None else item.end) > as_of:  # type: ignore[union-attr]
                 continue
+        versions = inputs.get(item.id, InputVersions())
         if isinstance(item, Revocation):
-            revoked.add(item.id)
-        elif item.id not in events:
-            events[item.id] = item
-        elif events[item.id].content != item.content:
-            rejected.append((item, id_taken(item.id)))
-    greatest = max((e.end for e in events.values()), default=0)
-    return StandingEvents([e for e in events.values() if e.id not in revoked], rejected, greatest)
+            inputs[item.id] = versions.with_revoked(item.version)
+        elif item.version not in versions.events:
+            inputs[item.id] = versions.with_event(item)
+        elif versions.events[item.version].content != item.content:
+            rejected.append((item, id_taken(item)))
+    greatest = max((end for versions in inputs.values() if (end := versions.last_end) is not None), default=0)
+    return StandingEvents([event for v in inputs.values() if (event := v.standing) is not None], rejected, greatest)
 
 
 @dataclass(slots=True)
@@ -118,22 +124,28 @@ class Frontier:
 
 
 class LatenessFilter:
-    """Accepts inputs that end at most `lateness` before the greatest end so far, and revocations of such inputs."""
+    """Accepts inputs that end at most `lateness` before the greatest end so far, and what revokes or replaces such inputs."""
 
     def __init__(self, lateness: int | None) -> None:
         self._frontier = Frontier(lateness, lateness)
-        self._accepted: dict[str, Event] = {}
+        self._inputs: dict[str, InputVersions] = {}
 
     def accepts(self, item: HistoryItem) -> bool:
-        earlier = self._accepted.get(item.id)
-        if isinstance(item, Event) and earlier is not None:
+        versions = self._inputs.get(item.id, InputVersions())
+        concerned: list[Event | None]
+        if isinstance(item, Revocation):
+            concerned = [versions.taken_back_by(item.version)]
+            after = versions.with_revoked(item.version)
+        elif item.version in versions.events:
             return True  # a repeat is ignored or rejected; it moves nothing
-        event = item if isinstance(item, Event) else earlier
+        else:
+            concerned = [item, versions.replaced_by(item)]
+            after = versions.with_event(item)
         closed = self._frontier.closed
-        if event is not None and closed is not None and event.end <= closed:
+        if closed is not None and any(event is not None and event.end <= closed for event in concerned):
             return False
+        self._inputs[item.id] = after
         if isinstance(item, Event):
-            self._accepted[item.id] = item
             self._frontier.observe(item.end)
         return True
 

@@ -1,7 +1,7 @@
 """Admission of inputs: which events a step accepts and which rows it revokes, by id, revocation and lateness.
 
-An id names one event for ever: an identical repeat is ignored, another event under the id is rejected. A revocation counts
-before and after its event. An event that ends at or before the frontier is late, and each accepted event moves the frontier
+An id names one event for ever: an identical repeat is ignored, another event under the id is rejected. Where inputs have
+versions, that is so for each version, and the greatest one stands. A revocation counts before and after its event. An event that ends at or before the frontier is late, and each accepted event moves the frontier
 for those after it. Where no id decides, whole columns are admitted at once.
 """
 
@@ -15,12 +15,15 @@ from operator import itemgetter
 import numpy as np
 
 from augury.algebra.plan import Predicate
-from augury.core.arrays import Array
+from augury.core.arrays import Array, Mask
 from augury.core.bounds import TIME_LIMIT
 from augury.core.errors import DataError
 from augury.core.model import Event, HistoryItem, Revocation, on_calendar
 from augury.core.standing import Frontier, id_taken
+from augury.core.versions import InputVersions
 from augury.engine.input_ids import CopyKey, InputIds, InputRow
+from augury.engine.named_columns import by_columns
+from augury.engine.version_book import VersionColumns
 from augury.knowledge.timeline import Statement
 from augury.sources import Batch, History
 from augury.sources.cells import MISSING
@@ -41,6 +44,8 @@ class Admission:
     revoked_rows: list[InputRow] = field(default_factory=list)
     tombstones: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
+    versions: dict[str, InputVersions] = field(default_factory=dict)  # of the ids that have any, after the step
+    version_columns: VersionColumns | None = None  # those of many new ids
     statements: list[Statement] = field(default_factory=list)
     late: list[HistoryItem] = field(default_factory=list)
     rejected: list[tuple[Event, str]] = field(default_factory=list)
@@ -83,11 +88,13 @@ class _Admitter:
 
     def __init__(self, history: History, ids: InputIds, frontier: Frontier, rules: AdmissionRules) -> None:
         self.history, self.ids, self.rules, self.frontier = history, ids, rules, replace(frontier)
-        self.accepted: dict[Predicate, list[int]] = {}
+        self.accepted: dict[Predicate, Mask] = {}  # of the types that were looked at; of others all are
         self.dead: dict[Predicate, list[int]] = {}  # accepted events that are revoked already
         self.named: dict[str, tuple[Predicate, int]] = {}  # the accepted events of the step that have an id
         self.copies: dict[str, set[CopyKey]] = {}  # and their rows, where events have several
         self.tombstones: set[str] = set()
+        self._taken_back: set[str] = set()  # ids whose row of an earlier step another version has taken the place of
+        self.replaced: dict[Predicate, Mask] = {}  # accepted events that never stand: another version does
         self.late: list[tuple[int, HistoryItem]] = []
         self.admission = Admission(
             events=sum(map(len, history.batches.values())),
@@ -114,14 +121,40 @@ class _Admitter:
             self._revoke(number, item)
         late = self._late_by_column(moving)
         named = {type: batch for type, batch in self.history.batches.items() if batch.ids is not None}
-        for type, row, _ in _in_order(named, ()):
-            self._accept(type, row, bool(late[type][row]))
+        self._admit_named(named, late)
         for type, batch in self.history.batches.items():
             if type not in named and late[type].any():
                 lost = np.flatnonzero(late[type])
                 places = lost if batch.rows is None else batch.rows[lost]
                 self.late += zip(places.tolist(), batch.some(lost).events(type[0]), strict=True)
-                self.accepted[type] = np.flatnonzero(~late[type]).tolist()
+                self.accepted[type] = ~late[type]
+
+    def _admit_named(self, named: Mapping[Predicate, Batch], late: Mapping[Predicate, Mask]) -> None:
+        """Events with an id: by columns where none is late, and else one by one."""
+        revoked = {item.id for _, item in self.history.revoked}
+        columns = None
+        if named and not any(late[type].any() for type in named):
+            columns = by_columns(named, self.ids, revoked)
+        if columns is not None:
+            for type in named:
+                self.accepted[type], self.replaced[type] = columns.stand[type].copy(), columns.replaced[type].copy()
+            self.admission.version_columns = columns.versions
+        for type, row, _ in _in_order(named, ()):
+            if columns is None or columns.others[type][row]:
+                self._accept(type, row, bool(late[type][row]))
+
+    def _looked_at(self, type: Predicate) -> Mask:
+        """Which events of a type are accepted so far."""
+        mask = self.accepted.get(type)
+        if mask is None:
+            mask = self.accepted[type] = np.zeros(len(self.history.batches[type]), bool)
+        return mask
+
+    def _supersede(self, type: Predicate, row: int) -> None:
+        """An accepted event stands no more, or never did."""
+        self._looked_at(type)[row] = False
+        mask = self.replaced.setdefault(type, np.zeros(len(self.history.batches[type]), bool))
+        mask[row] = True
 
     def _late_by_column(self, moving: bool) -> dict[Predicate, Array]:
         """Which events are late or too long, if all others are accepted."""
@@ -155,13 +188,13 @@ class _Admitter:
         """Accepts an event unless its id is taken, or it is late."""
         batch = self.history.batches[type]
         id = None if batch.ids is None else batch.ids[row]
+        if id is not None and self._has_versions(id, None if batch.versions is None else batch.versions[row]):
+            return self._accept_version(type, row, id, late)
         if id is not None and self._taken(type, row, id):
             return False
         if late:
-            self.late.append((row if batch.rows is None else int(batch.rows[row]), self._event(type, row)))
-            self.accepted.setdefault(type, [])
-            return False
-        self.accepted.setdefault(type, []).append(row)
+            return self._too_late(type, row)
+        self._looked_at(type)[row] = True
         if id is not None:
             self.named.setdefault(id, (type, row))
             if id in self.ids.tombstones or id in self.tombstones:
@@ -179,10 +212,10 @@ class _Admitter:
             other = self._event(*here)
         else:
             return False
-        self.accepted.setdefault(type, [])
+        self._looked_at(type)
         event = self._event(type, row)
         if self.ids.content(other) != self.ids.content(event):
-            self.admission.rejected.append((event, id_taken(id)))
+            self.admission.rejected.append((event, id_taken(event)))
             return True
         if self.ids.copied:  # another row of the same event is new
             key = self.ids.copy_key(type, event.args)
@@ -193,7 +226,83 @@ class _Admitter:
             self.admission.repeats[type] += 1
         return True
 
+    def _too_late(self, type: Predicate, row: int) -> bool:
+        rows = self.history.batches[type].rows
+        self.late.append((row if rows is None else int(rows[row]), self._event(type, row)))
+        self._looked_at(type)
+        return False
+
+    # Versions
+
+    def _has_versions(self, id: str, version: int | None) -> bool:
+        """Whether an id has more than one version, or is about to."""
+        return bool(version) or id in self.admission.versions or id in self.ids.versions
+
+    def _versions(self, id: str) -> InputVersions:
+        """The versions of an id: of one that had none so far, its event, and whether it is revoked."""
+        versions = self.admission.versions.get(id) or self.ids.versions.get(id)
+        if versions is not None:
+            return versions
+        versions, here, earlier = InputVersions(), self.named.get(id), self.ids.find(id)
+        if here is not None:
+            versions = versions.with_event(self._event(*here))
+        elif earlier is not None:
+            versions = versions.with_event(replace(earlier[0].event(earlier[1]), id=id))
+        revoked = id in self.ids.tombstones or id in self.tombstones
+        return versions.with_revoked(None) if revoked else versions
+
+    def _accept_version(self, type: Predicate, row: int, id: str, late: bool) -> bool:
+        """Accepts a version of an id unless it came before, or it or what it replaces is late."""
+        event, versions, fixed = self._event(type, row), self._versions(id), self.frontier.fixed
+        other = versions.events.get(event.version)
+        self._looked_at(type)
+        if other is not None:
+            if other.content != event.content:
+                self.admission.rejected.append((event, id_taken(event)))
+            else:
+                self.admission.repeats[type] += 1
+            return False
+        replaced = versions.replaced_by(event)
+        if late or (replaced is not None and fixed is not None and replaced.end <= fixed):
+            return self._too_late(type, row)
+        after = self.admission.versions[id] = versions.with_event(event)
+        if after.standing is not event:
+            self._supersede(type, row)
+            return True
+        self._take_back_versions(id)
+        self._looked_at(type)[row] = True
+        self.named[id] = type, row
+        return True
+
+    def _take_back_versions(self, id: str) -> None:
+        """The event that has stood for an id does so no longer."""
+        if id in self.named:
+            self._supersede(*self.named.pop(id))
+        elif id not in self._taken_back and self.ids.find(id) is not None:
+            self._taken_back.add(id)
+            self.admission.revoked_rows += self.ids.rows(id)
+            self.admission.withdrawn.append(id)
+
+    def _revoke_versions(self, number: int, item: Revocation) -> None:
+        """Revokes the versions of an id, up to one."""
+        versions, fixed = self._versions(item.id), self.frontier.fixed
+        concerned = versions.taken_back_by(item.version)
+        if concerned is not None and fixed is not None and concerned.end <= fixed:
+            self.late.append((number, item))
+            return
+        if versions.revokes(item.version):
+            self.admission.repeats[None] += 1
+            self.admission.versions.setdefault(item.id, versions)
+            return
+        after = self.admission.versions[item.id] = versions.with_revoked(item.version)
+        self.admission.accepted += 1
+        if versions.standing is not None and after.standing is None:
+            self._take_back_versions(item.id)
+
     def _revoke(self, number: int, item: Revocation) -> None:
+        if item.version is not None or self._has_versions(item.id, None):
+            self._revoke_versions(number, item)
+            return
         fixed, here = self.frontier.fixed, self.named.get(item.id)
         earlier = self.ids.find(item.id) if here is None else None
         end = None
@@ -222,14 +331,17 @@ class _Admitter:
         for type, batch in history.batches.items():
             if type in self.dead:
                 batch = replace(batch, dead=sorted({*batch.dead, *self.dead[type]}))
-            rows = self.accepted.get(type)
-            if rows is not None and len(rows) < len(batch):
-                batch = batch.some(np.array(rows, np.int64))
+            mask, replaced = self.accepted.get(type), self.replaced.get(type)
+            others = batch.end[:0] if replaced is None else batch.end[replaced]
+            if mask is not None and not mask.all():
+                batch = batch.some(np.flatnonzero(mask))
             if len(batch):
                 admission.batches[type] = batch
-                admission.accepted += len(batch)
-                last = int(batch.end.max())
-                admission.greatest = last if admission.greatest is None else max(admission.greatest, last)
+            admission.accepted += len(batch) + len(others)
+            for ends in (batch.end, others):
+                if len(ends):
+                    last = int(ends.max())
+                    admission.greatest = last if admission.greatest is None else max(admission.greatest, last)
         if history.ordered and all(batch.rows is not None for batch in history.batches.values()):
             self.late.sort(key=itemgetter(0))
         admission.late = [item for _, item in self.late]
@@ -279,9 +391,10 @@ def history_of(items: Collection[HistoryItem]) -> History:
         columns = [[event.args[i] for event in some] for i in range(type[1])]
         start, end = (np.array(times, np.int64) for times in ([e.start for e in some], [e.end for e in some]))
         ids = [event.id or None for event in some] if any(event.id for event in some) else None
+        versions = np.array([e.version for e in some], np.int64) if any(e.version for e in some) else None
         known_times = None
         if any(event.known is not None for event in some):
             known_times = np.array([MISSING if event.known is None else event.known for event in some], np.int64)
         rows = np.array([number for number, _ in pairs], np.int64)
-        history.batches[type] = Batch(start, end, columns, ids, known=known_times, rows=rows)
+        history.batches[type] = Batch(start, end, columns, ids, known=known_times, versions=versions, rows=rows)
     return history

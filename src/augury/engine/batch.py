@@ -43,7 +43,9 @@ def evaluate(
     """All derived events that the standing history entails, up to the clock."""
     session = _session(program, clock, facts, retention, limits=limits)
     if as_of is not None:
-        session.push(standing(_items(history), as_of).events)
+        stands = standing(_items(history), as_of)
+        session.push(stands.events)
+        until = stands.clock if until is None else until
     else:
         session.push(history)
     if until is not None:

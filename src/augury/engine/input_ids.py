@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
 from augury.core.arrays import Array
 from augury.core.model import Event, OrderKey
+from augury.core.versions import InputVersions
 from augury.engine.circuit import Circuit
 from augury.engine.events import Events
+from augury.engine.version_book import VersionBook, VersionColumns
 
+FEW = 64  # ids that are noted at once
 InputRow = tuple[Events, int]  # an input event: its table, and its row there
 CopyKey = tuple[object, ...]  # identifies the rows of one event: their type, and the arguments that are not its own
 
@@ -22,16 +26,39 @@ class InputIds:
 
     def __init__(self, circuit: Circuit, plan: Plan) -> None:
         self.circuit, self.plan = circuit, plan
-        self.by_id: dict[str, InputRow] = {}
+        self._by_id: dict[str, InputRow] = {}
+        self._waiting: list[
+            tuple[Events, int, Sequence[str | None], int]
+        ] = []  # rows whose ids are not in it yet, by step
+        self._step = 0
         # An event has several rows where it is in several slices of time, or comes with what facts say of it.
         self.copied = bool(plan.hidden or plan.aliases)
         self.copies: dict[str, dict[CopyKey, InputRow]] = {}
         self.tombstones: set[str] = set()
+        self.versions = VersionBook()
         self.unnamed = False  # whether some events have no id of their own
         self.looked_up: dict[int, int] = {}  # by table, how many rows without an id of their own are in `by_id`
         self.begin()
 
     # Looking up
+
+    @property
+    def by_id(self) -> dict[str, InputRow]:
+        """The rows of ids. Those of many events are put in when one is first looked up."""
+        waiting, self._waiting = self._waiting, []
+        for events, first, ids, step in waiting:
+            if step == self._step:
+                self._new += [id for id in ids if id is not None and id not in self._by_id]
+            rows = list(zip(repeat(events), range(first, first + len(ids))))
+            new = dict(zip(reversed(ids), reversed(rows), strict=True))  # of equal ids the first row
+            new.pop(None, None)
+            named: dict[str, InputRow] = new  # type: ignore[assignment]
+            self._by_id = named | self._by_id if self._by_id else named
+        return self._by_id
+
+    @by_id.setter
+    def by_id(self, rows: dict[str, InputRow]) -> None:
+        self._by_id, self._waiting = rows, []
 
     def find(self, id: str) -> InputRow | None:
         """The event that an id names. Ids that are made from contents are computed when one is first looked up."""
@@ -71,9 +98,12 @@ class InputIds:
 
     def begin(self) -> None:
         """A step begins."""
+        self._step += 1
+        self._had_columns = len(self.versions.columns)
         self._new: list[str] = []
         self._buried: list[str] = []
         self._withdrawn: list[tuple[str, InputRow, dict[CopyKey, InputRow] | None]] = []
+        self._had_versions: dict[str, InputVersions | None] = {}
         self._had_unnamed = self.unnamed
 
     def note(self, id: str, row: InputRow) -> None:
@@ -89,6 +119,10 @@ class InputIds:
         if ids is None:
             self.unnamed = True
             return
+        if len(ids) >= FEW and not self.copied:
+            self.unnamed = self.unnamed or None in ids
+            self._waiting.append((events, first, ids, self._step))
+            return
         for row, id in enumerate(ids, first):
             if id is None:
                 self.unnamed = True
@@ -101,6 +135,15 @@ class InputIds:
         """Ids are revoked that were not before."""
         self._buried += ids
         self.tombstones.update(ids)
+
+    def keep_versions(self, versions: Mapping[str, InputVersions], columns: VersionColumns | None) -> None:
+        """The versions of some ids as they are from now on, and those of many new ids."""
+        single = self.versions.single
+        for id, now in versions.items():
+            self._had_versions.setdefault(id, single.get(id))
+            single[id] = now
+        if columns is not None:
+            self.versions.columns.append(columns)
 
     def withdraw(self, ids: Iterable[str]) -> None:
         """Derived inputs are withdrawn: they may come again."""
@@ -117,19 +160,26 @@ class InputIds:
     def undo(self) -> None:
         """Restores the ids of the beginning of the step. It may be broken off and called again."""
         self.unnamed = self._had_unnamed
+        self._waiting = [item for item in self._waiting if item[3] != self._step]
+        del self.versions.columns[self._had_columns :]
         for name in self._new:
             self._forget(name)
         for name, row, copies in self._withdrawn:
             self.by_id[name] = row
             if copies is not None:
                 self.copies[name] = copies
+        for name, versions in self._had_versions.items():
+            if versions is None:
+                self.versions.single.pop(name, None)
+            else:
+                self.versions.single[name] = versions
         self.tombstones.difference_update(self._buried)
         self.looked_up.clear()
         counts = {id(e): e.out.table.n for e in self.circuit.inputs.values()}
         self._keep(lambda row: row if row[1] < counts.get(id(row[0]), 0) else None)
 
-    def moved(self, moved: Mapping[int, Array]) -> None:
-        """After a compaction: the ids of events that are gone are forgotten."""
+    def moved(self, moved: Mapping[int, Array], settled: int | None) -> None:
+        """After a compaction: the ids of events that are gone are forgotten, and versions where all ended by `settled`."""
 
         def moved_row(row: InputRow) -> InputRow | None:
             number = int(moved[id(row[0].out.table)][row[1]])
@@ -139,6 +189,8 @@ class InputIds:
         self._keep(moved_row)
         self.tombstones = self.tombstones - (before.keys() - self.by_id.keys())
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
+        if settled is not None and self.versions:
+            self.versions = self.versions.forgetting(settled)
 
     def _keep(self, moved_row: Callable[[InputRow], InputRow | None]) -> None:
         """Keeps the ids of rows that are left, under their new rows."""

@@ -28,6 +28,7 @@ def insert(admission: Admission, circuit: Circuit, ids: InputIds) -> None:
     for events, rows in alive_rows(admission.revoked_rows):
         events.out.table.kill(rows)
     ids.withdraw(admission.withdrawn)
+    ids.keep_versions(admission.versions, admission.version_columns)
     if admission.statements:
         circuit.learned(circuit.knowledge.changes.apply(admission.statements))
         for learn in circuit.learning.values():

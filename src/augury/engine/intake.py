@@ -78,6 +78,8 @@ class Intake:
         kinds = self._plain.get((event.type, len(args)))
         if kinds is None or event.known is not None or type(args) is not tuple or len(kinds) != len(args):
             return False
+        if event.version:
+            return False
         for value, kinds_of_argument in zip(args, kinds):  # noqa: B905 a check of lengths that is made already
             kind = type(value)
             if kind not in kinds_of_argument:

@@ -119,7 +119,7 @@ def rewire(session: SessionCore, names: set[str]) -> None:
     moved = {id(events): new.inputs[type] for type, events in old.inputs.items()}
     ids = session.input_ids
     ids.by_id = {name: (moved[id(events)], row) for name, (events, row) in old_ids.by_id.items()}
-    ids.tombstones, ids.unnamed = old_ids.tombstones, old_ids.unnamed
+    ids.tombstones, ids.unnamed, ids.versions = old_ids.tombstones, old_ids.unnamed, old_ids.versions
 
 
 def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:

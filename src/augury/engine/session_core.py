@@ -407,7 +407,7 @@ class SessionCore:
             for answer_set in self.answers:
                 answer_set.moved(moved[id(answer_set.events.out.table)])
             self._index_answers()
-            self.input_ids.moved(moved)
+            self.input_ids.moved(moved, self.settled)
             self.pruned = self.pruned or self.settled is not None
             settled = self.settled
             asked = {} if settled is None else circuit.asked_since(settled, unsettled(circuit, settled))

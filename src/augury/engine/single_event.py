@@ -62,6 +62,6 @@ def _accepts(session: SessionCore, event: Event) -> bool:
         return False
     if not id:
         return not ids.tombstones and session._intake.is_plain(event, session.program.plan)
-    if id in ids.by_id or id in ids.tombstones or (ids.unnamed and is_content_id(id)):
+    if id in ids.by_id or id in ids.tombstones or id in ids.versions or (ids.unnamed and is_content_id(id)):
         return False
     return session._intake.is_plain(event, session.program.plan)

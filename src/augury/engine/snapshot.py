@@ -19,6 +19,7 @@ from augury.core.collector import uncollected
 from augury.core.errors import AuguryError, SnapshotError
 from augury.core.limits import Limits
 from augury.core.model import Event, Revocation
+from augury.core.versions import InputVersions
 from augury.engine import growing
 from augury.engine.atomic import StepTransaction
 from augury.engine.events import Events
@@ -119,6 +120,7 @@ def _state(session: SessionCore) -> dict[str, Any]:
             "row": np.fromiter((row for _, (_, row) in ids), np.int64),
         },
         "tombstones": sorted(input_ids.tombstones),
+        "versions": [(id, some.revoked, list(some.events.values())) for id, some in input_ids.versions.items()],
         "unnamed": input_ids.unnamed,
         "looked_up": [numbers[id(e)] for e in circuit.inputs.values() if id(e) in input_ids.looked_up],
     }
@@ -297,10 +299,19 @@ def _fill(session: Session, state: dict[str, Any]) -> None:
         input_ids.note(name, (cast(Events, named[number]), row))
     require(are_texts(state["tombstones"]), "invalid names")
     input_ids.tombstones, input_ids.unnamed = set(state["tombstones"]), _flag(state["unnamed"])
+    input_ids.versions.single = dict(map(_versions, state.get("versions", ())))
     looked_up = np.array(state["looked_up"], np.int64)
     check_inputs(looked_up, named)
     input_ids.looked_up = {id(named[n]): tables[n].n for n in state["looked_up"]}
     _fill_counts(session, state)
+
+
+def _versions(saved: Any) -> tuple[str, InputVersions]:
+    """An id with its versions."""
+    name, revoked, events = saved
+    require(isinstance(name, str) and (revoked is None or type(revoked) is int), "versions that are none")
+    require(isinstance(events, list) and all(isinstance(event, Event) for event in events), "versions of no events")
+    return name, InputVersions({event.version: event for event in events}, revoked)
 
 
 def _fill_counts(session: Session, state: dict[str, Any]) -> None:

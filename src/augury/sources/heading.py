@@ -18,7 +18,8 @@ FACT_ROLES = ("op", "time", "valid_from", "valid_to")  # what a row says of its 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns that say what is no attribute: of which type, when, which one, whether taken back, and since when known.
+    """The columns that say what is no attribute: of which type, when, which one in which version, whether taken back, and
+    since when known.
 
     `renamed` are the columns of attributes that are called otherwise: type, attribute, column.
     """
@@ -30,6 +31,7 @@ class ColumnNames:
     id: str = "id"
     op: str = "op"
     known: str = "known"
+    version: str = "version"
     renamed: tuple[tuple[str, str, str], ...] = ()
 
     def column(self, type: str, attribute: str) -> str:
@@ -39,7 +41,7 @@ class ColumnNames:
     @property
     def all(self) -> tuple[str, ...]:
         """Every name that is no attribute of an undeclared type; `time` is none even where another column has the time."""
-        return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known)
+        return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known, self.version)
 
 
 NAMES = ColumnNames()
@@ -63,7 +65,7 @@ def missing_column(
     return DataError(f"`{type}` has no column `{missing}`", location, hint)
 
 
-ROLES = ("time", "start", "end", "id", "op", "known")  # what a column says of an event, beside its type
+ROLES = ("time", "start", "end", "id", "op", "known", "version")  # what a column says of an event, beside its type
 
 
 def with_columns(names: ColumnNames, columns: Iterable[str], type: str | None, plan: Plan | None = None) -> ColumnNames:

@@ -12,6 +12,7 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.core.arrays import RowIds, Times
 from augury.core.model import Event, HistoryItem, Revocation
+from augury.core.standing import standing
 from augury.sources.cells import MISSING
 from augury.sources.python_cells import python_column
 from augury.storage.column import Column, DeferredColumn, TextColumn, joined, some, values_of
@@ -28,6 +29,7 @@ class Batch:
     dead: list[int] = field(default_factory=list)
     traces: Any = None  # of given events: the ids of the inputs behind each
     known: Any = None  # when they were learnt of, MISSING where that was not said
+    versions: Any = None  # of their ids, where some are not 0
     rows: Any = None
 
     def __len__(self) -> int:
@@ -36,7 +38,7 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """About how much memory the events take, with their texts."""
-        size = 8 * len(self) * (2 + (self.known is not None) + (self.rows is not None))
+        size = 8 * len(self) * (2 + sum(c is not None for c in (self.known, self.versions, self.rows)))
         size += sum(getsizeof(id) for id in self.ids if id is not None) if self.ids is not None else 0
         for column in self.columns:
             if isinstance(column, np.ndarray):
@@ -53,25 +55,18 @@ class Batch:
         """Some of the events."""
         dead = set(self.dead)
         ids, traces = (None if c is None else [c[i] for i in rows.tolist()] for c in (self.ids, self.traces))
-        known_times, places = (None if c is None else c[rows] for c in (self.known, self.rows))
+        known_times, versions, places = (None if c is None else c[rows] for c in (self.known, self.versions, self.rows))
         kept = [position for position, i in enumerate(rows.tolist()) if i in dead] if dead else []
-        return Batch(
-            self.start[rows],
-            self.end[rows],
-            [some(c, rows) for c in self.columns],
-            ids,
-            kept,
-            traces,
-            known_times,
-            places,
-        )
+        columns = [some(c, rows) for c in self.columns]
+        return Batch(self.start[rows], self.end[rows], columns, ids, kept, traces, known_times, versions, places)
 
     def event(self, type: str, row: int) -> Event:
         """One event."""
         args = tuple(_element(column, row) for column in self.columns)
         id = "" if self.ids is None else self.ids[row] or ""
         known_times = None if self.known is None or self.known[row] == MISSING else int(self.known[row])
-        return Event(type, args, int(self.start[row]), int(self.end[row]), id, known=known_times)
+        version = 0 if self.versions is None else int(self.versions[row])
+        return Event(type, args, int(self.start[row]), int(self.end[row]), id, known=known_times, version=version)
 
     def events(self, type: str) -> Iterable[Event]:
         """All of them."""
@@ -82,10 +77,11 @@ class Batch:
         known_times = (
             [None] * len(self) if self.known is None else [None if k == MISSING else k for k in self.known.tolist()]
         )
-        for args, start, end, id, since in zip(
-            columns, self.start.tolist(), self.end.tolist(), ids, known_times, strict=True
+        versions = [0] * len(self) if self.versions is None else self.versions.tolist()
+        for args, start, end, id, since, version in zip(
+            columns, self.start.tolist(), self.end.tolist(), ids, known_times, versions, strict=True
         ):
-            yield Event(type, args, start, end, id, known=since)
+            yield Event(type, args, start, end, id, known=since, version=version)
 
 
 def _element(column: Column, row: int) -> Any:
@@ -122,9 +118,15 @@ class History:
         return {name for name, _ in self.batches}
 
     def taken_back(self) -> list[Event]:
-        """The events that are revoked."""
-        ids = {item.id for _, item in self.revoked}
-        return [item for item in self.items() if isinstance(item, Event) and item.id in ids]
+        """The events that are revoked, or whose place another version has taken."""
+        items = self.items()
+        stand = {id(event) for event in standing(items).events}
+        named = {item.id for item in items if isinstance(item, Revocation) or item.version}
+        return [item for item in items if isinstance(item, Event) and item.id in named and id(item) not in stand]
+
+    @property
+    def has_versions(self) -> bool:
+        return any(batch.versions is not None for batch in self.batches.values())
 
     def items(self) -> list[HistoryItem]:
         """Events and revocations one by one, in the order of arrival."""
@@ -180,7 +182,8 @@ def _batch(events: list[Event], rows: RowIds) -> Batch:
     known_times = None
     if any(e.known is not None for e in events):
         known_times = np.array([MISSING if e.known is None else e.known for e in events], np.int64)
-    return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known_times, rows=rows)
+    versions = np.array([e.version for e in events], np.int64) if any(e.version for e in events) else None
+    return Batch(times[:, 0].copy(), times[:, 1].copy(), columns, ids, known=known_times, versions=versions, rows=rows)
 
 
 def concat_batches(batches: list[Batch]) -> Batch:
@@ -194,6 +197,9 @@ def concat_batches(batches: list[Batch]) -> Batch:
     known_times = None
     if any(b.known is not None for b in batches):
         known_times = np.concatenate([np.full(len(b), MISSING) if b.known is None else b.known for b in batches])
+    versions = None
+    if any(b.versions is not None for b in batches):
+        versions = np.concatenate([np.zeros(len(b), np.int64) if b.versions is None else b.versions for b in batches])
     rows = None if any(b.rows is None for b in batches) else np.concatenate([b.rows for b in batches])
     columns = [joined([b.columns[i] for b in batches]) for i in range(len(batches[0].columns))]
-    return Batch(start, end, columns, ids, known=known_times, rows=rows)
+    return Batch(start, end, columns, ids, known=known_times, versions=versions, rows=rows)

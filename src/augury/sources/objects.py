@@ -16,9 +16,18 @@ import numpy as np
 from augury.algebra.plan import Attribute, Plan
 from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import MAX_TIME, MIN_TIME
-from augury.core.clock import Clock, check_time
+from augury.core.clock import Clock, check_time, number_of
 from augury.core.errors import DataError, brief, nearest
-from augury.core.model import Event, HistoryItem, Revocation, Value, on_calendar
+from augury.core.model import (
+    MAX_INT,
+    MIN_INT,
+    VERSION_NEEDS_ID,
+    Event,
+    HistoryItem,
+    Revocation,
+    Value,
+    on_calendar,
+)
 from augury.sources.cells import MISSING, Cells, declared, time_of
 from augury.sources.graph_events import as_plain, check_graph, graph_columns, is_graph_event, is_stream
 from augury.sources.heading import NAMES, ColumnNames, EventHeading
@@ -28,6 +37,7 @@ from augury.sources.sheet import Items, Sheet
 from augury.sources.types import convert, text_of, value_of
 
 FORM = '{"type": "wind", "args": ["l1", 12.5], "time": 3}'
+_REPLACE = '{"op": "replace", "id": "e7", "version": 2, …}'
 _SHAPES = 256  # of objects that are worth a look each
 
 
@@ -41,9 +51,12 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
             _check_point(time, item.type)
         args = _converted(item.type, item.args, plan)
         _check_graph(item.type, args, plan)
+        check_version(item.version, item.id)
         return replace(item, args=args)
     if isinstance(item, Revocation):
         _check_point(item.known, f"the revocation of {brief(item.id)}")
+        if item.version is not None:
+            check_version(item.version, item.id)
         return item
     if not isinstance(item, Mapping):
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
@@ -53,24 +66,47 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
     declared_columns = {names.column(name, a.name) for a in declared} if "args" not in item else set()
-    op, id, known_time = (
-        None if key in declared_columns else item.get(key) for key in (names.op, names.id, names.known)
-    )
+    roles = (names.op, names.id, names.known, names.version)
+    op, id, known_time, version = (None if key in declared_columns else item.get(key) for key in roles)
     since, id, op = time_of(known_time, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
+    number = version_of(version, names.version)
     if op == "revoke":
         if not id:
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
-        return Revocation(id, since)
-    if op not in (None, "insert"):
-        raise DataError(f"unknown op {brief(op)}", hint="it is insert or revoke")
+        return Revocation(id, since, number)
+    if op not in (None, "insert", "replace"):
+        raise DataError(f"unknown op {brief(op)}", hint="it is insert, replace or revoke")
+    if op == "replace" and number is None:
+        raise DataError("a replacement names its version", hint=_REPLACE)
+    check_version(number or 0, id)
     if not isinstance(name, str) or not name:
         raise DataError("an event has a type", hint=FORM)
     _text(name, names.type)
     args = args_of(item, name, plan, names)
     _check_graph(name, args, plan)
     start, end = _interval(item, clock, names)
-    event = Event(name, args, start, end, id, known=since)
+    event = Event(name, args, start, end, id, known=since, version=number or 0)
     return on_calendar(event) if clock.kind == "timestamp" else event
+
+
+def version_of(given: object, column: str) -> int | None:
+    """The version that a cell or a key says; None where it says none."""
+    if given is None or given == "":
+        return None
+    with suppress(DataError):
+        number = number_of(given) if isinstance(given, str) else given
+        value = convert(number, Attribute(column, "int"), {})
+        if type(value) is int or (value is None and not isinstance(given, str)):
+            return value
+    raise DataError(f"a version is a whole number, not {brief(given)}").of(column)
+
+
+def check_version(version: int, id: str) -> None:
+    """Refuses a version that is none, or that no id has."""
+    if type(version) is not int or not MIN_INT < version <= MAX_INT:
+        raise DataError(f"a version is a whole number of 64 bits, not {brief(version)}")
+    if version and not id:
+        raise DataError(VERSION_NEEDS_ID, hint=_REPLACE)
 
 
 def _check_point(time: int | None, what: str) -> None:
@@ -261,6 +297,8 @@ def of_events(objects: Sequence[Any], plan: Plan, first: int) -> History:
     if not all(item.known is None or MIN_TIME <= item.known <= MAX_TIME for item in objects):
         raise IrregularObjects
     if not all(item.start >= MIN_TIME and item.end <= MAX_TIME for item in objects if isinstance(item, Event)):
+        raise IrregularObjects
+    if any(item.version and not (type(item.version) is int and item.id) for item in objects):
         raise IrregularObjects
     history = History.of(objects, range(first, first + len(objects)))
     for (name, arity), batch in history.batches.items():

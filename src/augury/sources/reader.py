@@ -21,13 +21,13 @@ from augury.core.arrays import Array
 from augury.core.clock import Clock, TimePoint, Timestamp, number_of, read_timestamp
 from augury.core.collector import uncollected
 from augury.core.errors import DataError, RunError, brief, misspelt, nearest
-from augury.core.model import Event, HistoryItem, Revocation
-from augury.sources.cells import MISSING
+from augury.core.model import MAX_INT, Event, HistoryItem, Revocation
+from augury.sources.cells import MISSING, Cells
 from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
 from augury.sources.heading import NAMES, ColumnNames, EventHeading, declares_type
 from augury.sources.history import Batch, History
-from augury.sources.objects import FORM, IrregularObjects, by_shape, interval, item_from, of_events
+from augury.sources.objects import FORM, IrregularObjects, by_shape, interval, item_from, of_events, version_of
 from augury.sources.problems import Problem, Skipped
 from augury.sources.python_cells import ColumnCells
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -322,7 +322,8 @@ class Reader:
     def _used(self, sheet: Sheet, heading: EventHeading) -> Iterable[str]:
         if heading.type is None:
             return sheet.names
-        said = [name for role in ("start", "end", "time", "id", "op", "known") if (name := heading.column_for(role))]
+        roles = ("start", "end", "time", "id", "op", "known", "version")
+        said = [name for role in roles if (name := heading.column_for(role))]
         try:
             return [*(name for name, _ in heading.args(heading.type, self.plan)), *said]
         except DataError as error:
@@ -337,7 +338,8 @@ class Reader:
         ops = sheet[names.op].texts() if names.op in sheet.names else None
         ids = sheet[names.id].texts() if names.id in sheet.names else None
         known_times = sheet[names.known].times(clock) if names.known in sheet.names else None
-        inserts = self._revocations(history, heading, types, index, ops, ids, known_times, order)
+        versions = _versions(sheet[names.version], names.version) if names.version in sheet.names else None
+        inserts = self._revocations(history, heading, types, index, ops, ids, known_times, versions, order)
         for number, name in enumerate(types):
             mask = (
                 inserts if len(types) == 1 else (index == number) & inserts if inserts is not None else index == number
@@ -374,6 +376,8 @@ class Reader:
             if since is not None and (since == MISSING).all():
                 since = None
             batch = Batch(start, end, columns, texts if texts is not None and any(texts) else None, known=since)
+            if versions is not None and names.version not in own_columns:
+                batch.versions = _checked_versions(versions if rows is None else versions[rows], batch.ids)
             batch.rows = order if rows is None else order[rows]
             history.batches[name, len(columns)] = batch
         return history
@@ -400,6 +404,7 @@ class Reader:
         ops: list[str | None] | None,
         ids: list[str | None] | None,
         known_times: Array | None,
+        versions: Array | None,
         order: Array,
     ) -> Array | None:
         """Takes in the rows that revoke; which rows are left, None for all."""
@@ -412,19 +417,24 @@ class Reader:
         for row, op in enumerate(ops):
             if op in (None, "insert") or has_op[index[row]]:
                 continue
-            id = None if ids is None or names.id in attributes[index[row]] else ids[row]
+            declared = attributes[index[row]]
+            version = None if versions is None or names.version in declared else int(versions[row])
+            version = None if version == MISSING else version
+            if op == "replace" and version is not None:
+                continue
+            id = None if ids is None or names.id in declared else ids[row]
             if op != "revoke" or id is None:
                 raise IrregularObjects
-            said = known_times is not None and names.known not in attributes[index[row]] and known_times[row] != MISSING
+            said = known_times is not None and names.known not in declared and known_times[row] != MISSING
             since = int(known_times[row]) if said and known_times is not None else None
-            history.revoked.append((int(order[row]), Revocation(id, since)))
+            history.revoked.append((int(order[row]), Revocation(id, since, version)))
             left[row] = False
         return left
 
     def _item(self, sheet: Sheet, heading: EventHeading, row: int, clock: Clock) -> HistoryItem:
         """One row of a sheet."""
         names = heading.names
-        said = (names.time, names.start, names.end, names.id, names.op, names.known)
+        said = (names.time, names.start, names.end, names.id, names.op, names.known, names.version)
         roles = [n for n in ((names.type,) if heading.type is None else ()) + said if n in sheet.names]
         times = {names.time, names.start, names.end, names.known}
         cells = ((n, sheet.cell(n, row, clock if n in times else None)) for n in roles)
@@ -437,7 +447,7 @@ class Reader:
                 type_found = f"has {brief(type)}" if names.type in item else "is empty"
                 raise DataError("an event has a type", hint=f"the column `{names.type}` {type_found}")
             type = ""
-        if item.get(names.op, "insert") == "insert" or names.op in heading.own_columns(type, self.plan):
+        if item.get(names.op, "insert") in ("insert", "replace") or names.op in heading.own_columns(type, self.plan):
             args = heading.args(type, self.plan)
             values = [sheet.value(column, row, attribute, self.plan.prefixes) for column, attribute in args]
             item = {
@@ -447,6 +457,31 @@ class Reader:
             }
             item["args"] = values
         return item_from(item, self.plan, clock, names)
+
+
+def _versions(cells: Cells, column: str) -> Array:
+    """The versions of a column, MISSING where none is said."""
+    column = cells.plain()
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i":
+        if len(column) and int(column.min()) == MISSING:
+            raise IrregularObjects
+        return column.astype(np.int64)
+    values = coded(column)
+    read = [version_of(value, column) for value in values.values]
+    if not all(number is None or MISSING < number <= MAX_INT for number in read):
+        raise IrregularObjects
+    return np.array([*(MISSING if number is None else number for number in read), MISSING], np.int64)[values.index]
+
+
+def _checked_versions(versions: Array, ids: list[str | None] | None) -> Array | None:
+    """Versions, 0 where none is said; nothing where all are. One that no id has is refused."""
+    versions = np.where(versions == MISSING, 0, versions)
+    numbered = np.flatnonzero(versions)
+    if not len(numbered):
+        return None
+    if ids is None or any(ids[row] is None for row in numbered.tolist()):
+        raise IrregularObjects
+    return versions
 
 
 def _is_empty(cell: object) -> bool:

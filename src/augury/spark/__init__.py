@@ -44,6 +44,7 @@ def detect(
     end: str = "end",
     id: str = "id",
     op: str = "op",
+    version: str = "version",
     type: str = "type",
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
@@ -55,7 +56,7 @@ def detect(
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
-    `time`, `start`, `end`, `id`, `op` and `type` name columns. `time_unit` ("s", "ms", "us" or "ns") is that of times that
+    `time`, `start`, `end`, `id`, `op`, `version` and `type` name columns. `time_unit` ("s", "ms", "us" or "ns") is that of times that
     are numbers since 1970, `zone` that of times without one. A malformed row stops the run, or with on_error="skip" goes
     to `.malformed` alone. Events of types that the program does not know are ignored, unless `strict`.
     `longest` bounds how long input events last, `limits` what each bucket may use, as in `Program.session`; `skew` also
@@ -65,7 +66,7 @@ def detect(
     from augury.spark.batch import Detections
     from augury.spark.pipeline import Execution, Pipeline
 
-    names = ColumnNames(type, time, start, end, id, op)
+    names = ColumnNames(type, time, start, end, id, op, version=version)
     execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(
@@ -104,6 +105,7 @@ def detect_stream(
     end: str = "end",
     id: str = "id",
     op: str = "op",
+    version: str = "version",
     type: str = "type",
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
@@ -122,7 +124,7 @@ def detect_stream(
     from augury.spark.pipeline import Execution, Pipeline
     from augury.spark.stream import DetectionStream
 
-    names = ColumnNames(type, time, start, end, id, op)
+    names = ColumnNames(type, time, start, end, id, op, version=version)
     execution = Execution(names, trace, broadcast=broadcast, buckets=buckets, ahead=length(ahead))
     compiled = _compiled(program, policy, facts)
     settings = Settings.of(

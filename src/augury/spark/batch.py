@@ -13,6 +13,7 @@ from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
 from augury.core.standing import InputCounts
+from augury.core.versions import ALL
 from augury.spark import host
 from augury.spark.casts import slice_of
 from augury.spark.packages import bucket_keys
@@ -92,10 +93,13 @@ class Detections(Outputs):
     @cached_property
     def _all(self) -> DataFrame:
         """All events, of whatever type."""
-        events = reduce(
-            DataFrame.unionByName, [self.pipeline.checked(s) for s in self.pipeline.sources if s.tells_time]
-        )
+        events = reduce(DataFrame.unionByName, self._told)
         return events.where(~F.col("revoke")) if self.pipeline.ops else events
+
+    @property
+    def _told(self) -> list[DataFrame]:
+        """All events and revocations, by source."""
+        return [self.pipeline.checked(source) for source in self.pipeline.sources if source.tells_time]
 
     @property
     def _now(self) -> DataFrame:
@@ -104,7 +108,7 @@ class Detections(Outputs):
 
     def _first(self) -> DataFrame:
         """Of all events that stand the first end, which opens windows by the clock."""
-        standing = self._all.join(self._revoked, "id", "left_anti") if self.pipeline.ops else self._all
+        standing = self._standing(reduce(DataFrame.unionByName, self._told))
         first = standing.agg(F.min("end").alias("end")).where(F.col("end").isNotNull())
         code = F.lit(self.pipeline.layout.codes[INPUT]).alias("type")
         return first.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
@@ -160,10 +164,25 @@ class Detections(Outputs):
         )
 
     def _standing(self, events: DataFrame) -> DataFrame:
-        """Without the events that are revoked, whichever came first."""
-        if not self.pipeline.ops:
+        """Without the events that are revoked, or whose place another version has taken, whichever came first."""
+        pipeline = self.pipeline
+        if pipeline.versions:
+            mine, events = F.coalesce("version", F.lit(0)), events.join(self._greatest, "id", "left")
+            stands = (mine == F.col("greatest")) & (F.col("revoked").isNull() | (mine > F.col("revoked")))
+            events = events.where(F.col("id").isNull() | stands).drop("version", "greatest", "revoked")
+            return events.where(~F.col("revoke")).drop("revoke") if pipeline.ops else events
+        if not pipeline.ops:
             return events
         return events.where(~F.col("revoke")).join(self._revoked, "id", "left_anti").drop("revoke")
+
+    @cached_property
+    def _greatest(self) -> DataFrame:
+        """The greatest version of each id, and up to which one it is revoked."""
+        revoke = F.col("revoke") if self.pipeline.ops else F.lit(False)
+        version = F.coalesce("version", F.when(revoke, F.lit(ALL)).otherwise(F.lit(0)))
+        rows = reduce(DataFrame.unionByName, self._told).where(F.col("id").isNotNull())
+        inserted, revoked = F.when(~revoke, version), F.when(revoke, version)
+        return rows.groupBy("id").agg(F.max(inserted).alias("greatest"), F.max(revoked).alias("revoked"))
 
     @cached_property
     def _revoked(self) -> DataFrame:

@@ -20,6 +20,7 @@ from augury.compiled import Compiled
 from augury.core.bounds import MAX_TIME, MIN_TIME
 from augury.core.clock import Clock, number_of
 from augury.core.errors import DataError, RunError, misspelt, nearest
+from augury.core.model import VERSION_NEEDS_ID
 from augury.core.time_units import TIME_UNITS, UNCLEAR, likely_range, other_unit
 from augury.settings import Settings, choose_clock
 from augury.sources import OnError
@@ -88,6 +89,7 @@ class InputReading:
     points: bool
     on_error: OnError = "stop"
     strict: bool = False
+    versions: bool = False
 
 
 @dataclass(frozen=True)
@@ -453,6 +455,7 @@ class _Row:
     end: Column
     code: Column
     revokes: Column
+    version: Column
     unknown: Column
     problem: Column
 
@@ -486,6 +489,8 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
         )
     if reading.ops:
         columns.append(revokes.alias("revoke"))
+    if reading.versions:
+        columns.append(row.version.alias("version"))
     columns += [_slot(c, source, layout).alias(c) for c in layout.columns]
     if on_error is None:
         return row.frame.select(*columns, row.problem.alias("problem"), row_text.alias("row"), path.alias("path"))
@@ -530,6 +535,8 @@ def _row(source: EventFrame, reading: InputReading) -> _Row:
     start = F.coalesce(*(read[c] for c in dict.fromkeys((said[0], *there))))
     end = F.coalesce(*(read[c] for c in dict.fromkeys((said[1], *there))))
     revokes, op, id = F.lit(False), source.column_for(names.op), source.column_for(names.id)
+    said_version = source.column_for(names.version)
+    version = F.lit(None).cast("bigint") if said_version is None else said_version.try_cast("bigint")
     if op is not None:
         if id is None:
             raise DataError(
@@ -547,11 +554,27 @@ def _row(source: EventFrame, reading: InputReading) -> _Row:
         if op is not None and id is not None:
             text = op.cast("string")
             nameless = F.when(~_given(id.cast("string")), F.lit("a revocation names the id of an event"))
-            odd = _given(text) & ~text.isin("insert", "revoke")
-            problem = F.when(odd, F.concat(F.lit("unknown op "), text)).when(revokes, nameless).otherwise(problem)
+            odd = _given(text) & ~text.isin("insert", "replace", "revoke")
+            unversioned = (text == "replace") & version.isNull()
+            no_version = F.lit("a replacement names its version")
+            problem = F.when(revokes, nameless).when(unversioned, no_version).otherwise(problem)
+            problem = F.when(odd, F.concat(F.lit("unknown op "), text)).otherwise(problem)
+        if said_version is not None:
+            problem = F.coalesce(first_problem(_wrong_versions(said_version, version, id)), problem)
     frame, problem = frame.withColumn(_WRONG, problem), F.col(f"`{_WRONG}`")
     unknown = F.lit(False) if type is None else code.isNull() & type.isNotNull() & ~revokes & problem.isNull()
-    return _Row(frame, start, end, code, revokes, unknown, problem)
+    return _Row(frame, start, end, code, revokes, version, unknown, problem)
+
+
+def _wrong_versions(said: Column, version: Column, id: Column | None) -> list[tuple[Column, Column]]:
+    """What may be wrong with a version: it is no whole number, or no id has it."""
+    text = said.cast("string")
+    whole = version.isNotNull() & (text.try_cast("double") == version.cast("double"))
+    nameless = F.lit(True) if id is None else ~_given(id.cast("string"))
+    return [
+        (_given(text) & ~whole, F.concat(F.lit("a version is a whole number, not "), text)),
+        (nameless & (F.coalesce(version, F.lit(0)) != 0), F.lit(VERSION_NEEDS_ID)),
+    ]
 
 
 def unknown_types(source: EventFrame, reading: InputReading) -> DataFrame:

@@ -37,6 +37,7 @@ from augury.spark.layout import FAMILY, Layout, value_kind
 from augury.storage.column import Column, coded
 
 LINE, START = "augury line", "augury start"  # beside PATH: a line, and where in its file the part begins that it is in
+NO_VERSIONS = "versions of events are no part of a stream on Spark: use a session, or a batch run"
 _LASTS = "the event lasts for a time; say how long events last at most: --longest 1h"
 _BROKEN = "a line break inside quotes, in a file that is too large to be read at once"
 _NUMPY = {"long": np.int64, "double": np.float64}
@@ -215,6 +216,7 @@ class Summary:
     points: bool = True
     ids: bool = False
     ops: bool = False
+    versions: bool = False
     broken: bool = False
     first: int | None = None  # the least end of an event
     last: int | None = None
@@ -238,6 +240,7 @@ class Summary:
         self.points &= other.points
         self.ids |= other.ids
         self.ops |= other.ops
+        self.versions |= other.versions
         self.broken |= other.broken
         self.first = min((end for end in (self.first, other.first) if end is not None), default=None)
         self.last = max((end for end in (self.last, other.last) if end is not None), default=None)
@@ -255,6 +258,7 @@ def summary_of(reader: LineReader, chunk: LineChunk, before: Summary) -> Summary
         all(batch.start is batch.end or (batch.start == batch.end).all() for batch in batches.values()),
         any(batch.ids is not None for batch in batches.values()),
         bool(history.revoked),
+        history.has_versions or any(item.version is not None for _, item in history.revoked),
         first=min((int(batch.end.min()) for batch in batches.values() if len(batch)), default=None),
         last=max((int(batch.end.max()) for batch in batches.values() if len(batch)), default=None),
     )
@@ -302,6 +306,7 @@ class EventColumns:
     points: bool
     ids: bool
     ops: bool
+    versions: bool = False
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -312,6 +317,7 @@ class EventColumns:
                 *((name, pa.int64()) for name in times),
                 *([(NAMES.id, pa.string())] if self.ids else []),
                 *([(NAMES.op, pa.string())] if self.ops else []),
+                *([(NAMES.version, pa.int64())] if self.versions else []),
                 *((column, self.layout.arrow(column)) for column in self.layout.columns),
                 *((name, pa.string()) for name in (PATH, PROBLEM, ROW)),
             ]
@@ -333,13 +339,29 @@ class EventColumns:
                 raise DataError(_BROKEN, split.path, "split it into smaller files")
 
     def _events(self, chunk: LineChunk) -> Iterator[pa.RecordBatch]:
-        for type, batch in chunk.history.batches.items():
+        for type, whole in chunk.history.batches.items():
+            batch = whole if self.versions else self._without_versions(chunk, whole)
             kept = self._without_lasting(chunk, batch) if self.points else batch
             if len(kept):
                 yield self._batch(type, kept)
         if chunk.history.revoked:
-            ids = [revocation.id for _, revocation in chunk.history.revoked]
-            yield self._record(len(ids), {NAMES.id: pa.array(ids), NAMES.op: _repeated("revoke", len(ids))})
+            revoked = chunk.history.revoked
+            if not self.versions:
+                numbered = [row for row, item in revoked if item.version is not None]
+                chunk.problems.extend((chunk.line(row), DataError(NO_VERSIONS)) for row in numbered)
+                revoked = [(row, item) for row, item in revoked if item.version is None]
+            ids = [item.id for _, item in revoked]
+            versions = pa.array([item.version for _, item in revoked], pa.int64())
+            made = {NAMES.id: pa.array(ids), NAMES.op: _repeated("revoke", len(ids)), NAMES.version: versions}
+            yield self._record(len(ids), made)
+
+    def _without_versions(self, chunk: LineChunk, batch: Batch) -> Batch:
+        """The events without a version; those that have one are wrong where they were not expected, in a stream."""
+        if batch.versions is None:
+            return batch
+        numbered = batch.versions != 0
+        chunk.problems.extend((chunk.line(row), DataError(NO_VERSIONS)) for row in batch.rows[numbered].tolist())
+        return batch.some(np.flatnonzero(~numbered))
 
     def _without_lasting(self, chunk: LineChunk, batch: Batch) -> Batch:
         """The events that are points; those that are none are wrong."""
@@ -357,6 +379,8 @@ class EventColumns:
         }
         if batch.ids is not None:
             made[NAMES.id] = pa.array(batch.ids, pa.string())
+        if batch.versions is not None:
+            made[NAMES.version] = pa.array(batch.versions)
         if type in self.layout.kinds:
             for slot, kind, column in zip(self.layout.slots[type], self.layout.kinds[type], batch.columns, strict=True):
                 made[slot] = _kept(column, FAMILY[kind])

@@ -128,6 +128,7 @@ class Pipeline:
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
         self.ops = any(s.has(self.names.op) for s in self.sources)
+        self.versions = any(s.has(self.names.version) for s in self.sources)
         asked = self.settings.longest
         self.longest = 0 if self.points and asked is None else asked
         self.retention = self.settings.retention
@@ -174,6 +175,7 @@ class Pipeline:
             self.points,
             self.settings.on_error,
             self.settings.strict,
+            self.versions,
         )
 
     def raw(self, source: EventFrame) -> DataFrame:
@@ -306,6 +308,7 @@ class Pipeline:
             F.col("problem").isNotNull().alias("wrong"),
             (F.col("id") if self.ids else blank).alias("id"),
             (F.col("revoke") if self.ops else F.lit(False)).alias("revoke"),
+            (F.col("version") if self.versions else F.lit(None).cast("bigint")).alias("version"),
             F.xxhash64("type", *([] if self.points else ["start"]), "end", *self.layout.columns).alias("content"),
         )
         total = rows.agg(F.count(F.lit(1)).alias("rows"), F.count_if("wrong").alias("wrong")).first()
@@ -317,11 +320,14 @@ class Pipeline:
     def _again(self, rows: DataFrame) -> tuple[int, int]:
         """How many rows with an id are like the first one with it, and how many are others."""
         content = F.when(~F.col("revoke"), F.col("content")).alias("content")
-        placed = rows.select("id", "revoke", content, F.monotonically_increasing_id().alias("place"))
-        alike = placed.groupBy("id", "revoke", "content").agg(
+        version = F.when(F.col("revoke"), F.col("version")).otherwise(F.coalesce("version", F.lit(0))).alias("version")
+        placed = rows.select("id", "revoke", version, content, F.monotonically_increasing_id().alias("place"))
+        alike = placed.groupBy("id", "revoke", "version", "content").agg(
             F.count(F.lit(1)).alias("count"), F.min("place").alias("place")
         )
-        each = alike.groupBy("id", "revoke").agg(F.min_by("count", "place").alias("same"), F.sum("count").alias("all"))
+        each = alike.groupBy("id", "revoke", "version").agg(
+            F.min_by("count", "place").alias("same"), F.sum("count").alias("all")
+        )
         totals = each.agg(F.sum(F.col("same") - 1).alias("same"), F.sum(F.col("all") - F.col("same")).alias("others"))
         row = totals.first()
         assert row is not None, "a total is one row"

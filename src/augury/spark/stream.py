@@ -39,6 +39,7 @@ from augury.spark.casts import slice_of
 from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
+from augury.spark.line_reader import NO_VERSIONS
 from augury.spark.packages import SHIFT, bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
@@ -89,6 +90,10 @@ class DetectionStream(Outputs):
         self.ahead = pipeline.execution.ahead
         if self.ahead is not None and pipeline.clock.kind != "timestamp":
             raise RunError("ticks are no times of the day, so that no event is ahead", hint="leave `ahead` out")
+        if pipeline.versions:
+            raise RunError(
+                NO_VERSIONS, hint="`program.session(lateness=…)` takes them, and so does `augury.spark.detect`"
+            )
         master, cores = pipeline.spark.conf.get("spark.master", "") or "", partitions_of(pipeline.spark)
         self.buckets = pipeline.execution.buckets or usual_buckets(pipeline.plan, master, cores)
         partitions = int(pipeline.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)

@@ -150,7 +150,8 @@ class TextFiles:
             reader = replace(reader, kinds={name: kinds[0] for name, kinds in all_tables.columns.items()})
             types_of_plan = [type for type in summary.types if type in self.plan.event_types]
             kinds = {type: tuple(self._kinds(type, reader, all_tables.kinds(type))) for type in types_of_plan}
-            rows = EventColumns(reader, Layout(kinds), summary.points, summary.ids or summary.ops, summary.ops)
+            ids = summary.ids or summary.ops
+            rows = EventColumns(reader, Layout(kinds), summary.points, ids, summary.ops, summary.versions)
             types = frozenset(name for name, _ in summary.types)
             span = None if summary.first is None or summary.last is None else (summary.first, summary.last)
             event_frames.append(replace(_source(rows, lines), unknown=summary.unknown, types=types, span=span))

@@ -89,9 +89,10 @@ def _reason(failed: str) -> str:
 
 def _line(item: HistoryItem, clock: Clock) -> str:
     if isinstance(item, Revocation):
-        return f"revoke {item.id}"
+        return f"revoke {item.id}" + ("" if item.version is None else f" version {item.version}")
+    version = f" version {item.version}" if item.version else ""
     return (
-        f"{item.id}: {show_event(item, clock)}"
+        f"{item.id}: {show_event(item, clock)}{version}"
         if item.id and item.id.replace("-", "").isalnum()
         else show_event(item, clock)
     )

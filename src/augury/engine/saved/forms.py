@@ -88,7 +88,7 @@ def _fact(state: Any) -> Fact:
 
 
 def _event(state: Any) -> Event:
-    type_, args, start, end, id, trace, known_time = state
+    type_, args, start, end, id, trace, known_time, version = state if len(state) == 8 else (*state, 0)
     require(isinstance(type_, str) and isinstance(args, tuple) and are_values(args), "not an event")
     require(
         type(start) is int and type(end) is int and start <= end and is_time(start) and is_time(end),
@@ -98,13 +98,16 @@ def _event(state: Any) -> Event:
         isinstance(id, str) and all(isinstance(id_, str) for id_ in trace) and is_time(known_time),
         "invalid names of an event",
     )
-    return Event(type_, args, start, end, id, tuple(trace), known_time)
+    require(type(version) is int, "invalid version of an event")
+    return Event(type_, args, start, end, id, tuple(trace), known_time, version)
 
 
 def _revocation(state: Any) -> Revocation:
-    id, known_time = state
-    require(isinstance(id, str) and is_time(known_time), "not a revocation")
-    return Revocation(id, known_time)
+    id, known_time, version = state if len(state) == 3 else (*state, None)
+    require(
+        isinstance(id, str) and is_time(known_time) and (version is None or type(version) is int), "not a revocation"
+    )
+    return Revocation(id, known_time, version)
 
 
 def _statement(state: Any) -> Statement:
@@ -161,8 +164,8 @@ FORMS = (
     Form("duration", Duration, lambda v: v.us, lambda s: _number(Duration, s)),
     Form("term", Term, lambda v: (v.functor, v.args), _term),
     Form("fact", Fact, lambda v: (v.name, v.args, v.since, v.until), _fact),
-    Form("event", Event, lambda v: (v.type, v.args, v.start, v.end, v.id, v.trace, v.known), _event),
-    Form("revocation", Revocation, lambda v: (v.id, v.known), _revocation),
+    Form("event", Event, lambda v: (v.type, v.args, v.start, v.end, v.id, v.trace, v.known, v.version), _event),
+    Form("revocation", Revocation, lambda v: (v.id, v.known, v.version), _revocation),
     Form("statement", Statement, lambda v: (v.fact, v.retract), _statement),
     Form("facts of a predicate", FactTable, lambda v: (v.name, list(v.columns), v.length, v.since, v.until), _table),
     Form("statements", StatementTable, lambda v: (v.facts, v.retract), _statements),

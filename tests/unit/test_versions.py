@@ -1,0 +1,137 @@
+"""Versions of inputs: in every form in which they come, in sessions that save and forget, and beside what is rejected."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import augury
+from augury import DataError, Event, Revocation
+
+PROGRAM = "event order(n: int, amount: int). paid(N, A) <- order(N, A)."
+ROWS: list[dict[str, Any]] = [
+    {"op": "insert", "n": 1, "amount": 10, "time": 1, "id": "e", "version": None},
+    {"op": "replace", "n": 1, "amount": 30, "time": 3, "id": "e", "version": 2},
+    {"op": "replace", "n": 1, "amount": 20, "time": 2, "id": "e", "version": 1},
+    {"op": None, "n": 2, "amount": 5, "time": 4, "id": "f", "version": 1},
+    {"op": "revoke", "n": None, "amount": None, "time": None, "id": "f", "version": 1},
+    {"op": None, "n": 3, "amount": 7, "time": 5, "id": None, "version": None},
+]
+ANSWER = [(1, 30), (3, 7)]
+
+
+def written(folder: Path, form: str) -> Path:
+    path = folder / f"order.{form}"
+    match form:
+        case "csv":
+            pd.DataFrame(ROWS, dtype="object").to_csv(path, index=False)
+        case "jsonl":
+            lines = ({"type": "order", **{k: v for k, v in row.items() if v is not None}} for row in ROWS)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist(ROWS), path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_files_have_a_column_of_versions(form: str, tmp_path: Path) -> None:
+    source = augury.read(written(tmp_path, form), type=None if form == "jsonl" else "order")
+    for engine in ("embedded", "reference"):
+        assert [e.args for e in augury.run(PROGRAM, source, engine=engine)] == ANSWER
+
+
+def test_tables_and_objects_have_versions() -> None:
+    objects = [{"type": "order", **{k: v for k, v in row.items() if v is not None}} for row in ROWS]
+    events = [
+        Event("order", (1, 10), 1, id="e"),
+        Event("order", (1, 30), 3, id="e", version=2),
+        Event("order", (1, 20), 2, id="e", version=1),
+        Event("order", (2, 5), 4, id="f", version=1),
+        Revocation("f", version=1),
+        Event("order", (3, 7), 5),
+    ]
+    frame = pd.DataFrame(ROWS, dtype="object")
+    forms: list[Any] = [{"order": frame}, {"order": pa.Table.from_pylist(ROWS)}, objects, events]
+    for inputs in forms:
+        assert [e.args for e in augury.run(PROGRAM, inputs)] == ANSWER
+
+
+def test_an_attribute_of_that_name_stays_one_and_another_column_may_have_the_version() -> None:
+    rows = [{"version": 7, "time": 1, "id": "a", "v": 1}, {"version": 9, "time": 1, "id": "a", "v": 2}]
+    program = "event app(version: int). seen(V) <- app(V)."
+    result = augury.run(program, {"app": pa.Table.from_pylist(rows)})
+    assert [e.args for e in result] == [(7,)]
+    assert [e.args for e, _ in result.rejected] == [(9,)]
+
+
+def test_another_column_may_have_the_version(tmp_path: Path) -> None:
+    path = tmp_path / "app.csv"
+    path.write_text("name,time,id,v\nx,1,a,1\ny,1,a,2\n")
+    source = augury.read(path, type="app", columns={"app.version": "v"})
+    assert [e.args for e in augury.run("event app(name: string). seen(N) <- app(N).", source)] == [("y",)]
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"op": "replace", "id": "e"}, "a replacement names its version"),
+        ({"version": 3}, "a version belongs to an id"),
+        ({"id": "e", "version": "new"}, "a version is a whole number, not 'new'"),
+        ({"id": "e", "version": 1.5}, "a version is a whole number, not 1.5"),
+        ({"op": "update", "id": "e"}, "it is insert, replace or revoke"),
+    ],
+)
+def test_wrong_versions_are_refused(item: dict[str, object], message: str) -> None:
+    event = {"type": "order", "args": [1, 2], "time": 1, **item}
+    for inputs in ([event], [event, {**event, "time": 2}]):
+        with pytest.raises(DataError) as error:
+            augury.run(PROGRAM, inputs)
+        assert message in str(error.value)
+
+
+def test_the_side_output_has_another_content_of_a_version() -> None:
+    session = augury.compile(PROGRAM).session()
+    session.push([Event("order", (1, 10), 1, id="e"), Event("order", (1, 20), 1, id="e", version=1)])
+    session.push(Event("order", (1, 21), 1, id="e", version=1))
+    session.push(Event("order", (1, 10), 1, id="e"))
+    assert [why for _, why in session.rejected] == ["the id e names another event already in version 1"]
+    assert session.stats()["repeated"] == 1
+
+
+def test_a_snapshot_has_the_versions() -> None:
+    program = augury.compile(PROGRAM)
+    session = program.session(clock="logical")
+    session.push([Event("order", (1, 10), 1, id="e"), Event("order", (1, 20), 1, id="e", version=3)])
+    session = program.restore(session.snapshot())
+    assert not len(session.push(Event("order", (1, 15), 1, id="e", version=2)))
+    changes = session.push(Event("order", (1, 40), 1, id="e", version=4))
+    assert sorted((c.op, c.event.args) for c in changes) == [("insert", (1, 40)), ("retract", (1, 20))]
+
+
+def test_versions_are_remembered_until_the_frontier_has_passed_the_greatest_end() -> None:
+    session = augury.compile(PROGRAM).session(clock="logical", lateness="2s")
+    session.push([Event("order", (1, 10), 1, id="e"), Event("order", (1, 20), 9, id="e", version=3)])
+    session.prune()
+    session.push([Event("order", (1, 15), 9, id="e", version=1)])
+    assert [e.args for e in session.events()] == [(1, 20)]
+    session.push(Event("order", (2, 1), 20, id="f", version=1))
+    session.prune()
+    assert [id for id, _ in session.input_ids.versions.items()] == ["f"]
+    session.push(Event("order", (1, 16), 19, id="e", version=1))  # new: what had this id is forgotten
+    assert (1, 16) in [e.args for e in session.events()]
+
+
+def test_a_step_that_fails_leaves_the_versions_as_they_were() -> None:
+    program = augury.compile("event order(n: int, amount: int). double(N, N) <- order(N, A) SEQ order(N, B).")
+    session = program.session(clock="logical", limits={"pairs": 50})
+    session.push([Event("order", (1, 0), 0, id="e")])
+    many = [Event("order", (1, n), n, id=f"m{n}") for n in range(1, 200)]
+    with pytest.raises(augury.AuguryError):
+        session.push([Event("order", (1, 7), 0, id="e", version=1), *many])
+    assert not session.input_ids.versions
+    session.push([Event("order", (1, 8), 0, id="e", version=1)])
+    assert session.stats()["accepted"] == 2
