@@ -381,7 +381,10 @@ class RunPart:
 
     @property
     def label(self) -> str | None:
-        return next((n.label for n in walk(self.input) if isinstance(n, Label)), None)
+        node = self.input
+        while isinstance(node, Select):
+            node = node.input
+        return node.label if isinstance(node, Label) else None
 
 
 GAP = "#gap"  # the label of what lies between two parts: after the earlier one ends, before the later one starts

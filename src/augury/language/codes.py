@@ -50,6 +50,7 @@ CODES: dict[str, str] = {
     "E239": "a condition on each iteration asks for what comes later",
     "E240": "PER, LONGEST, SHORTEST or SKIP does not fit the rule",
     "E241": "a repetition without end after SEQ, without a window",
+    "E243": "alternatives of a run do not all have a label, or a condition on them cannot be asked",
     "E242": "NOT in a run does not stand between two parts, or asks for what comes later",
     "E250": "a graph pattern, or an expression, is not SPARQL, or of a kind that queries over streams do not have",
     "E251": "a sequence begins with `!` or `?`",

@@ -26,6 +26,19 @@ from augury.language.rules.symbols import LENGTH, MOMENTS, OVERLAP, Symbols
 
 _WRONG = Const(None)
 # Functions whose second argument, where it is a constant, is checked before the program runs.
+# Functions of other languages, and what this one has.
+_ELSEWHERE = {
+    "lag": "the value before is `prev(X)` in a run, or that of the previous event: `last 2: collect a(N, X)` with `first(X)`",
+    "lead": "the value after is that of the next part of a run: `a(N, X) NEXT a(N, Y)`",
+    "prev": "the value one iteration earlier is `prev(X)`, in a condition of a run: `a(N, X)+ WHERE X > prev(X)`",
+    "first_value": "it is `first(X)`",
+    "last_value": "it is `last(X)`",
+    **dict.fromkeys(("row_number", "rank", "dense_rank"), "the place in a ranking is R in `TOP 10 BY X PER (N) AS R`"),
+    "iif": "it is `if(c, a, b)`",
+    "ifnull": "it is `coalesce(a, b)`",
+    "nvl": "it is `coalesce(a, b)`",
+    "datediff": "it is a difference of times: `end(b) - start(a)`",
+}
 _RE2 = ("E262", check_pattern, "expressions are those of RE2, without \\1 and (?=…)")
 _CHECKED: dict[str, tuple[str, Callable[[str], None], str]] = {
     "matches": _RE2,
@@ -203,6 +216,9 @@ class ExpressionReader:
 
     def _unknown_function(self, node: s.CallTerm) -> Expr:
         symbols, name = self.symbols, node.name
+        if name.lower() in _ELSEWHERE:
+            hint = _ELSEWHERE[name.lower()]
+            return self._no_value("E201", f"unknown function `{name}`", node.span.part(r"^[^(]+"), hint)
         names = {*symbols.functions, *symbols.aggregates, *symbols.functors, *MOMENTS}
         hint = f"register it from Python, or declare it: `function {name}(x: float): float.`"
         match node.args:

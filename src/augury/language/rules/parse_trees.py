@@ -185,6 +185,10 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def binary(self, meta: Meta, left: s.Node, op: str, policy: s.PolicyClause | None, right: s.Node) -> s.Binary:
         return s.Binary(op, left, right, policy, span=self._span(meta))
 
+    def labelled_or(self, meta: Meta, left: s.Node, _: Token, label: Token, right: s.Node) -> s.Binary:
+        span = self._span(meta)
+        return s.Binary("OR", left, s.Labelled(_label(label), right, self._token(label).to(span)), span=span)
+
     def infix_not(self, meta: Meta, sequence: s.Node, word: Token, negated: s.Node) -> s.Not:
         if not isinstance(sequence, s.Binary) or sequence.op != "SEQ":
             hint = "write `a SEQ b NOT c` or `NOT(c).[a, b]`"

@@ -13,7 +13,7 @@ from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
 from augury.language.rules.expressions import ExpressionReader
 from augury.language.rules.named_arguments import by_place
-from augury.language.rules.session_form import is_session
+from augury.language.rules.session_form import is_session, is_turned_session, turned_session
 from augury.language.rules.show import show_node
 from augury.language.rules.symbols import Symbols
 
@@ -96,6 +96,8 @@ class PatternReader:
         if name in ("every", "previous") and not symbols.is_event(name) and self._clocked(args):
             hint = f"write `w: {' '.join(span.text.split())}`, as a literal of its own"
             return self._wrong("E268", f"the windows {span.quoted} have no label", span, hint)
+        if is_turned_session(s.CallTerm(name, args)) and 2 not in symbols.arities.get(name, ()):
+            return self._wrong("E276", *turned_session(s.CallTerm(name, args, span=span), "w"))
         if name == "session" and 2 not in symbols.arities.get(name, ()) and is_session(s.CallTerm(name, args)):
             hint = f"write `w: {' '.join(span.text.split())}`, as a literal of its own"
             return self._wrong("E276", f"the session {span.quoted} has no label", span, hint)

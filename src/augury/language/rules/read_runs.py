@@ -29,7 +29,7 @@ from augury.algebra.terms import (
     variables,
 )
 from augury.algebra.terms import walk as walk_terms
-from augury.core.errors import Note
+from augury.core.errors import Note, Span
 from augury.language.rules import syntax as s
 from augury.language.rules.collecting import counted_label
 from augury.language.rules.patterns import PatternReader
@@ -55,6 +55,8 @@ class RunReader(RunParts):
         every = [(draft, c) for draft, nodes in written for node in nodes for c in reader.conditions(node)]
         for gap in self.gaps:
             gap.where = [c for node in gap.written for c in reader.conditions(node)]
+        if self.choices:
+            others = self._with_alternatives(every, others)
         left = list(others)
         while True:
             taken = [c for c in left if self._takes(c, foreign)]
@@ -74,6 +76,51 @@ class RunReader(RunParts):
         for gap in self.gaps:
             self._check_gap(gap)
         return [self._resolved_condition(c) for c in left if self._fits(c)]
+
+    def _with_alternatives(
+        self, every: list[tuple[PartDraft | None, n.Condition]], others: list[n.Condition]
+    ) -> list[n.Condition]:
+        """Asks each condition where the alternatives are taken that have its variables, in `every` and in the others."""
+        every[:] = [(draft, self._with_times(c)) for draft, c in every]
+        others = [self._with_times(c) for c in others]
+        for gap in self.gaps:
+            gap.where = [self._guarded(self._with_times(c)) for c in gap.where]
+        bound = set().union(*(draft.vars for draft in self.drafts))
+        while (taken := self._take_binding([c for _, c in every] + others, bound)) is not None:
+            every[:] = [(draft, c) for draft, c in every if c is not taken]
+            others = [c for c in others if c is not taken]
+            bound |= n.condition_vars(taken)
+        every[:] = [(draft, self._guarded(c)) for draft, c in every]
+        every += self.joined
+        return [self._guarded(c) for c in others]
+
+    def _take_binding(self, conditions: list[n.Condition], bound: set[str]) -> n.Condition | None:
+        """A condition that gives a value to a variable in some alternatives, once they have it."""
+        for condition in conditions:
+            new = binds(condition, bound) - bound
+            for draft in self.drafts:
+                if draft.choice is not None and draft.choice.take_binding(condition, new, self._report):
+                    draft.node = draft.choice.node()
+                    draft.own |= new if draft.repeats else set()
+                    return condition
+        return None
+
+    def _with_times(self, condition: n.Condition) -> n.Condition:
+        return n.mapped_condition(condition, self._times)
+
+    def _times(self, expr: Expr) -> Expr:
+        """An expression with variables for the times of alternatives."""
+        for choice in self.choices:
+            expr = choice.with_times(expr)
+        return expr
+
+    def _guarded(self, condition: n.Condition) -> n.Condition:
+        for choice in self.choices:
+            condition = choice.guarded(condition, self._report)
+        return condition
+
+    def _report(self, code: str, message: str, span: Span, hint: str) -> None:
+        self._error(code, message, span, hint=hint)
 
     def _takes(self, condition: n.Condition, foreign: set[str] | None) -> bool:
         if isinstance(condition, n.Relative | n.NoneInside):
@@ -214,6 +261,11 @@ class RunReader(RunParts):
     def _fits(self, condition: n.Condition) -> bool:
         """No relation, window or absence rests on the label of a part that repeats."""
         wrong = {d.label for d in self.drafts if d.repeats and d.label is not None}
+        for label in sorted(n.condition_labels(condition) & set[str]().union(*(c.labels for c in self.choices))):
+            message = f"`{label}` names an alternative, which a match need not take"
+            hint = f"its times stand in conditions and aggregates: `start({label})`, `last(end({label}))`"
+            self._error("E236", message, condition.span, hint=hint)
+            return False
         if isinstance(condition, n.Relates | n.Spans | n.Relative | n.NoneInside):
             for label in sorted(n.condition_labels(condition) & wrong):
                 message = f"`{label}` names each iteration of a part, and has no interval of its own"
@@ -263,6 +315,7 @@ class RunReader(RunParts):
 
         Where the rule also collects, an aggregate without variables of an iteration ranges over what is collected.
         """
+        expr = self._times(expr) if self.choices else expr
         if isinstance(expr, Aggregate):
             return expr if collects and not self.ranges(expr) else self._aggregate(expr, running)
         return mapped_term(expr, lambda part: self.resolved(part, running, collects))

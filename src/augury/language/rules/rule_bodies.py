@@ -16,6 +16,7 @@ from augury.language.rules.patterns import PatternReader
 from augury.language.rules.read_sessions import SessionReader, is_session
 from augury.language.rules.read_windows import ELSEWHERE, WindowReader, is_named
 from augury.language.rules.run_parts import part_labels, run_literal
+from augury.language.rules.session_form import is_turned_session, turned_session
 from augury.language.rules.show import show_node
 
 THE_RUN = n.Run(())  # stands for the run of a rule until all its conditions are read
@@ -40,6 +41,9 @@ def collecting(literal: s.Node) -> s.While | s.Last | None:
         case s.Last() | s.While(collect=True):
             return literal
     return None
+
+
+_DATA = "a length that is data is a duration, `extend(o, D)`, and a deadline that is data `until(o, Due)`"
 
 
 class BodyReader:
@@ -97,6 +101,11 @@ class BodyReader:
                 if session is not None:
                     body.sessions.add(literal.label)
                     body.patterns.append(n.Label(literal.label, session, literal.span))
+            case s.Labelled(body=s.CallTerm() as call) if is_turned_session(call) and not self.symbols.is_event(
+                call.name
+            ):
+                message, span, hint = turned_session(call, literal.label)
+                self.findings.add("E276", message, span, hint=hint)
             case s.Labelled(body=s.CallTerm(name="previous") as call) if not self.symbols.is_event("previous"):
                 self._previous(literal, call, body)
             case s.Labelled(body=s.CallTerm() as call) if call.name.lower() in ELSEWHERE and self._a_length(call):
@@ -216,7 +225,8 @@ class BodyReader:
                 return n.Relative(literal.label, call.name, anchor.text, self.reader.length(length), literal.span)
             case (s.BareName() as anchor, Const(value=int() | float()) as length):
                 if self.symbols.tick is None:
-                    hint = f"write `{show_node(length)}s` or `{show_node(length)}min`; ticks count where the program declares `tick`"
+                    number = show_node(length)
+                    hint = f"write `{number}s` or `{number}min`; ticks count where the program declares `tick`; {_DATA}"
                     self.findings.add("E224", "a duration needs a unit", length.span, hint=hint)
                     return None
                 if self.reader.known_label(anchor.text, anchor.span):
@@ -224,6 +234,7 @@ class BodyReader:
                 return None
         what = "time" if call.name == "until" else "duration"
         hint = f"write `{literal.label}: {call.name}(o, {'Due' if what == 'time' else '6h'})`"
+        hint += "" if what == "time" else f"; {_DATA}"
         self.findings.add("E224", f"`{call.name}` takes a label and a {what}", call.span, hint=hint)
         return None
 

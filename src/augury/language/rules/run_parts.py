@@ -11,6 +11,7 @@ from augury.algebra.terms import Var, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
+from augury.language.rules.labelled_alternatives import Alternative, Alternatives, arguments_of, labelled_alternatives
 from augury.language.rules.patterns import PatternReader
 from augury.language.rules.show import show_node
 
@@ -49,10 +50,11 @@ def part_labels(run: RunLiteral) -> Iterator[s.Labelled]:
     """The labels inside a run."""
     for operand in s.run_operands(run.chain):
         node = operand.pattern if isinstance(operand, s.Quantified) else operand
-        while isinstance(node, s.Labelled | s.Where):
+        while isinstance(node, s.Labelled | s.Where) and labelled_alternatives(node) is None:
             if isinstance(node, s.Labelled):
                 yield node
             node = node.body if isinstance(node, s.Labelled) else node.pattern
+        yield from (part for part in labelled_alternatives(node) or () if isinstance(part, s.Labelled))
 
 
 @dataclass
@@ -82,6 +84,7 @@ class PartDraft:
     own: set[str] = field(default_factory=set)
     where: list[n.Condition] = field(default_factory=list)
     after: list[n.Condition] = field(default_factory=list)
+    choice: Alternatives | None = None
 
     @property
     def repeats(self) -> bool:
@@ -104,6 +107,7 @@ class RunParts:
         self.drafts: list[PartDraft] = []
         self.gaps: list[GapDraft] = []
         self.links: list[n.Link] = []
+        self.joined: list[tuple[PartDraft, n.Condition]] = []  # what relates alternatives to other parts
         self.ok = self._read_parts()
         if self.ok:
             self._find_key()
@@ -187,18 +191,45 @@ class RunParts:
                 return None
         label: str | None = None
         written: list[s.Node] = []
-        while isinstance(node, s.Labelled | s.Where):
+        while isinstance(node, s.Labelled | s.Where) and labelled_alternatives(node) is None:
             if isinstance(node, s.Labelled):
                 label, node = node.label, node.body
             else:
                 written.append(node.condition)
                 node = node.pattern
+        iterates = isinstance(operand, s.Quantified) and least == most == 1
+        several = labelled_alternatives(node)
+        if several is not None:
+            choice = self._alternatives(several, operand.span, label)
+            if choice is None:
+                return None
+            return PartDraft(choice.node(), label, least, most, written, operand.span, by, iterates, choice=choice)
         pattern = self._atoms(node)
         if pattern is None:
             return None
         named = pattern if label is None else n.Label(label, pattern, operand.span)
-        iterates = isinstance(operand, s.Quantified) and least == most == 1
         return PartDraft(named, label, least, most, written, operand.span, by, iterates)
+
+    def _alternatives(self, operands: list[s.Node], span: Span, label: str | None) -> Alternatives | None:
+        """Alternatives of which each has a label."""
+        members = []
+        for operand in operands:
+            if not isinstance(operand, s.Labelled):
+                hint = "label all of them, `(u: a(I) OR v: b(I))`, or the part as a whole: `(u: (a(I) OR b(I)))`"
+                self._error(
+                    "E243", f"{operand.span.quoted} has no label, and another alternative has", operand.span, hint=hint
+                )
+                return None
+            node = self._branch(operand.body)
+            if node is None:
+                return None
+            members.append(Alternative(operand.label, node, operand.span))
+        return Alternatives(len(self.drafts), members, span, self.patterns.symbols.aggregates, label)
+
+    @property
+    def choices(self) -> list[Alternatives]:
+        """The labelled alternatives of all parts."""
+        return [draft.choice for draft in self.drafts if draft.choice is not None]
 
     def _atoms(self, node: s.Node) -> n.Node | None:
         """An event, or several joined by OR."""
@@ -218,7 +249,7 @@ class RunParts:
                 self._error("E233", "a quantifier stands on another one", node.span, hint=hint)
             case s.Binary() if node.op in s.RUN_OPS:
                 message = f"`{show_node(node)}` is a part of a run, and a part is an event"
-                hint = "write the chain without parentheses, or " + OWN_RULE.replace("the run", "it")
+                hint = "a sequence that repeats is an event of its own: `pair(N) <- a(N) NEXT b(N).`, and then `pair(N)+`; one that does not needs no parentheses"
                 self._error("E233", message, node.span, hint=hint)
             case s.Binary() if not node.parens:
                 hint = "a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own"
@@ -262,9 +293,25 @@ class RunParts:
         for number, draft in enumerate(self.drafts):
             for before in self.drafts[:number]:
                 self._no_arguments(before, n.scans(draft.node), "another part")
+            if draft.choice is not None:
+                self._join_alternatives(draft, draft.choice, seen, self.drafts[number + 1 :])
+                draft.node = draft.choice.node()
             if draft.repeats:
                 draft.own = draft.vars - seen
             seen |= draft.vars
+
+    def _join_alternatives(
+        self, draft: PartDraft, choice: Alternatives, earlier: set[str], later: list[PartDraft]
+    ) -> None:
+        """What a variable of some alternatives has in common with other parts: its value is equal where it is taken."""
+        self.joined += [(draft, choice.rename(name, draft.span)) for name in sorted(choice.partial & earlier)]
+        for part in later if not draft.repeats else ():
+            for name in sorted((choice.partial & arguments_of([part.node])) - choice.renamed.keys()):
+                if part.repeats or part.choice is not None:
+                    message = f"`{name}` is of some alternatives, and an argument of {part.span.quoted}"
+                    hint = "give the argument a variable of its own, and compare the two"
+                    self._error("E243", message, part.span, Note("the alternatives", draft.span), hint=hint)
+                self.joined.append((part, choice.rename(name, draft.span)))
 
     def _find_local(self) -> None:
         """The variables of each NOT that no part has; the others are of parts before it, or of the key."""

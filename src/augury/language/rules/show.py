@@ -262,6 +262,12 @@ class Printer:
             return f"NOT({self.node(node.negated)})"
         return self.node(node, _COMPARISON)
 
+    def _alternative(self, node: s.Node) -> str:
+        """An operand, perhaps an alternative of a run with a label: `v: b(I)`."""
+        if isinstance(node, s.Labelled):
+            return f"{node.label}: {self.node(node.body, _COMPARISON)}"
+        return self.node(node, _COMPARISON)
+
     def _binary(self, node: s.Binary) -> str:
         if s.is_run(node):
             return self._run(node)
@@ -270,7 +276,7 @@ class Printer:
         part: s.Node = node
         while isinstance(part, s.Binary) and part.op == node.op:
             policy = f"[{self.policy(part.policy)}]" if part.policy else ""
-            operands.append(f"{op}{policy} {self.node(part.right, _COMPARISON)}")
+            operands.append(f"{op}{policy} {self._alternative(part.right)}")
             part = part.left
         # Mixed operators keep their parentheses, so that the text says its own reading.
         first = f"({self.node(part)})" if isinstance(part, s.Binary) else self.node(part, _PATTERN)

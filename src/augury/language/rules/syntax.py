@@ -532,6 +532,8 @@ def has_label(operand: Node) -> bool:
     """Whether a part has a label: `(u: b(I))`, `(u: b(I) WHERE c)`."""
     while isinstance(operand, Where):
         operand = operand.pattern
+    if isinstance(operand, Binary) and operand.op == "OR":
+        return any(has_label(part) for part in joined(operand))
     return isinstance(operand, Labelled)
 
 

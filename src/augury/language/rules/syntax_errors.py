@@ -63,6 +63,8 @@ _ELSEWHERE = {
     r"every(?=\s+\d)": "how often an answer may come is `AT MOST 1 EVERY 10min`; windows by the clock are `w: every(10min)`",
     r"skip(?!\s+(?:past\s+end|to\s+(?:first|last))\b)(?:\s+\w+)*": "it is written `SKIP PAST END`, `SKIP TO FIRST label` or `SKIP TO LAST label`",
     r"holding(?=\s+\w)": "intervals in which facts hold are a labelled literal: `x: holding mode(M, 'error')`",
+    r"over(?=\s*\()": "a window is a literal: `w: extend_backward(o, 1h), while w: collect sale(C, A)`, `last 5: collect …`, or `all: collect …` for all so far",
+    r"until(?!\s*\()": "a deadline that is data is `w: until(o, Due)`; an event that ends a repetition follows it: `b(I)+ NEXT c(I)`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
     "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
 }
@@ -335,6 +337,23 @@ def misspelt_operator(spot: RuleErrorSpot) -> Cause | None:
     return Cause(f"unknown operator `{spot.found}`", spot.at, spot.end, f"did you mean `{meant}`?") if meant else None
 
 
+def reluctant(spot: RuleErrorSpot) -> Cause | None:
+    """`b(I)+?`, `b(I)*?`."""
+    if spot.found != "?" or spot.adjacent not in ("+", "*", "?", "}"):
+        return None
+    hint = "the fewest iterations are taken by `SHORTEST`, the most by `LONGEST`, at the end of the rule"
+    return Cause(f"`{spot.adjacent}?` is no quantifier", spot.at - 1, spot.end, hint)
+
+
+def repeated_sequence(spot: RuleErrorSpot) -> Cause | None:
+    """`(a(N) b(N))+`."""
+    inside = spot.before.endswith(")") and re.match(r"\w+", spot.found) and spot.operator_expected
+    if not inside or not re.search(r"\)\s*(?:[+*?]|\{\d)", spot.text[spot.end :]):
+        return None
+    hint = "a sequence that repeats is an event of its own: `pair(N) <- a(N) NEXT b(N).`, and then `pair(N)+`"
+    return Cause(f"an operator is missing before `{spot.found}`", spot.at, spot.end, hint)
+
+
 def side_by_side(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) b(X)`, `a(X Y)`."""
     if not spot.operator_expected or not re.match(r"[\w'\"@(_]", spot.found):
@@ -368,10 +387,12 @@ CAUSES: tuple[Callable[[RuleErrorSpot], Cause | None], ...] = (
     loose_window,
     nothing_after,
     nothing_before,
+    reluctant,
     foreign,
     other_language,
     statement_form,
     misspelt_operator,
+    repeated_sequence,
     side_by_side,
 )
 
