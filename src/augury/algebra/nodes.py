@@ -690,6 +690,16 @@ def mapped_all(node: Node, change: Callable[[Node], Node]) -> Node:
     return replace(below, absent=change(below.absent))
 
 
+def mapped_terms(node: Node, change: Callable[[Expr], Expr]) -> Node:
+    """The pattern with the arguments of its events, and the expressions in its conditions, changed."""
+    below = mapped(node, lambda inner: mapped_terms(inner, change))
+    if isinstance(below, Scan):
+        return replace(below, args=tuple(map(change, below.args)))
+    if isinstance(below, Select):
+        return replace(below, where=tuple(mapped_condition(c, change) for c in below.where))
+    return below
+
+
 def conditions(node: Node) -> tuple[Condition, ...]:
     """The conditions of a node; of a run, those of its parts as well."""
     if isinstance(node, Run):

@@ -56,18 +56,18 @@ def by_columns(batches: Mapping[Predicate, Batch], ids: InputIds, named: Collect
     simple = ~apart[codes]  # where there is no id, any code does
     stand = ~has_id | (simple & last)
     replaced, others = has_id & simple & ~last, has_id & ~simple
-    found = None
+    columns = None
     if versions.any():
         numbered = np.zeros(len(names), bool)
         numbered[codes[has_id & (versions != 0)]] = True
         mine = np.flatnonzero(has_id & simple & numbered[codes])
         if len(mine):
-            found = columns_of(names, codes[mine], type_of[mine], rows[mine], versions[mine], dict(batches))
+            columns = columns_of(names, codes[mine], type_of[mine], rows[mine], versions[mine], dict(batches))
 
     def by_type(mask: Mask) -> dict[Predicate, Mask]:
         return dict(zip(batches, np.split(mask, cuts), strict=True))
 
-    return NamedColumns(by_type(stand), by_type(replaced), by_type(others), found)
+    return NamedColumns(by_type(stand), by_type(replaced), by_type(others), columns)
 
 
 def _apart(names: list[str], ids: InputIds, named: Collection[str]) -> Mask:

@@ -89,16 +89,16 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
     return on_calendar(event) if clock.kind == "timestamp" else event
 
 
-def version_of(given: object, column: str) -> int | None:
+def version_of(cell: object, column: str) -> int | None:
     """The version that a cell or a key says; None where it says none."""
-    if given is None or given == "":
+    if cell is None or cell == "":
         return None
     with suppress(DataError):
-        number = number_of(given) if isinstance(given, str) else given
+        number = number_of(cell) if isinstance(cell, str) else cell
         value = convert(number, Attribute(column, "int"), {})
-        if type(value) is int or (value is None and not isinstance(given, str)):
+        if type(value) is int or (value is None and not isinstance(cell, str)):
             return value
-    raise DataError(f"a version is a whole number, not {brief(given)}").of(column)
+    raise DataError(f"a version is a whole number, not {brief(cell)}").of(column)
 
 
 def check_version(version: int, id: str) -> None:

@@ -96,7 +96,9 @@ class Alternatives:
         says += [_equals(member.times[which], moment, self.span) for which, moment in moments.items()]
         lacks = sorted(self.partial - member.vars)
         says += [_equals(self.renamed.get(name, name), Const(None), self.span) for name in lacks]
-        node = n.Label(member.label, _with_names(member.node, self.renamed), member.span)
+        node = n.Label(
+            member.label, n.mapped_terms(member.node, lambda term: _renamed_term(term, self.renamed)), member.span
+        )
         binding = tuple(_renamed_condition(c, self.renamed) for c in member.binding)
         return n.Select(node, (*says, *binding), self.span)
 
@@ -185,19 +187,6 @@ def _renamed_term(expr: Expr, renamed: dict[str, str]) -> Expr:
 
 def _renamed_condition(condition: n.Condition, renamed: dict[str, str]) -> n.Condition:
     return n.mapped_condition(condition, lambda term: _renamed_term(term, renamed)) if renamed else condition
-
-
-def _with_names(node: n.Node, renamed: dict[str, str]) -> n.Node:
-    """A pattern of one alternative with other names for some variables."""
-    if not renamed:
-        return node
-    match node:
-        case n.Scan():
-            return n.Scan(node.type, tuple(_renamed_term(a, renamed) for a in node.args), node.span)
-        case n.Select():
-            where = tuple(_renamed_condition(c, renamed) for c in node.where)
-            return n.Select(_with_names(node.input, renamed), where, node.span)
-    return n.mapped(node, lambda inner: _with_names(inner, renamed))
 
 
 def _asked_variables(condition: n.Condition) -> set[str]:
