@@ -273,6 +273,8 @@ def test_spec_cases_by_stages_in_batch(case: Case) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_spec_in_a_stream(case: Case) -> None:
     told = suitable(case)
+    if any(item.version for item in told.history):
+        pytest.skip("a stream on Spark refuses versions")
     ways: list[tuple[int, Emit]] = [(1, "early"), (2, "final"), (5, "early"), (5, "final")]
     for buckets, emit in ways if FUZZ else [ways[crc32(case.name.encode()) % len(ways)]]:
         check_stream(told, buckets, "early" if chooses(told.program.plan) else emit, f"{case.name} {buckets}")

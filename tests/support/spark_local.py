@@ -24,6 +24,7 @@ from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.stages import Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
 from augury.core.clock import Duration, Timestamp
 from augury.core.model import Event, Fact, HistoryItem, Iri, OrderKey, Revocation, Value, order_key, type_name
+from augury.core.standing import standing
 from augury.engine.decoding import from_tagged, tagged
 from augury.engine.snapshot import restored
 from augury.program import Program
@@ -289,8 +290,10 @@ class Local:
     def _batch_stage(self, spread: Stages, stage: Stage, before: list[Row] | None, buckets: int, skew: bool, until: int | None, times: int) -> list[Row]:  # fmt: skip
         pipeline, clock = self.pipeline, self.pipeline.clock
         own = {self.layout.codes[t] for t in pipeline.own_types(spread, stage)}
-        revoked = {i.id for i in self.history if isinstance(i, Revocation)}
-        events = [self.row(i) for i in self.history if isinstance(i, Event) and not (i.id and i.id in revoked)]
+        stand = {(e.id, e.version) for e in standing(self.history).events}
+        events = [
+            self.row(i) for i in self.history if isinstance(i, Event) and (not i.id or (i.id, i.version) in stand)
+        ]
         rows = [*(before or []), *(row for row in events if row["type"] in own)]
         if INPUT in stage.reads and events:
             rows.append(self._input(min(row["end"] for row in events)))

@@ -68,3 +68,29 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     )
     done = run(["run", str(program), "--events", str(events), "--goals", "--engine", "embedded"], tmp_path)
     assert "down: since 2026-01-01T10:03:00Z for 12min" in done.out + done.err
+
+
+PENDING = """
+late(N)           <- o: order(N, Due), w: until(o, Due, most = 1h), while w: not shipped(N).
+visit(U, count()) <- w: session(30s, click(U, _)), while w: collect click(U, V).
+paid(N, sum(A))   <- o: order(N, _), w: extend(o, 20s), while w: collect pay(N, A).
+"""
+
+
+def test_absences_sessions_and_collects_that_are_not_over() -> None:
+    session = augury.compile(PENDING).session(clock="logical")
+    session.push([Event("order", (1, 9), 1), Event("click", ("u", 1), 3), Event("click", ("u", 2), 5, id="c")])
+    session.push(Event("pay", (1, 5), 4))
+
+    def pending() -> set[tuple[object, ...]]:
+        return {(g.rule, g.awaits, len(g.done), g.since, g.until) for g in session.goals()}
+
+    late, paid = ("late", "no shipped(N)", 1, 1, 9), ("paid", "the end of w", 2, 1, 21)
+    assert pending() == {late, paid, ("visit", "the end of the session", 2, 3, 35)}
+    session.revoke("c")
+    session.push(Event("click", ("v", 1), 6))
+    assert pending() >= {("visit", "the end of the session", 1, 3, 33), ("visit", "the end of the session", 1, 6, 36)}
+    session.push(Event("shipped", (1,), 8))
+    assert late not in pending()
+    session.advance(40)
+    assert pending() == set()

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
+import numpy as np
+
 from augury.algebra.nodes import (
     Either,
     Every,
@@ -14,21 +16,25 @@ from augury.algebra.nodes import (
     Join,
     Label,
     Node,
+    NoneInside,
     Repeat,
+    Rule,
     Run,
     Scan,
     Select,
     SessionWindow,
     Unfold,
     Within,
+    conditions,
     inputs,
 )
 from augury.core.clock import Clock
 from augury.core.model import Event, Value, equal, show_value
-from augury.engine.operators.base import Operator
+from augury.engine.operators.base import Operator, PartialMatch
 from augury.notation import show_event
 from augury.sinks.markup import readable, share_bar, table
 from augury.storage.dictionary import OPEN
+from augury.storage.table import END
 
 if TYPE_CHECKING:
     from augury.engine.circuit import Circuit
@@ -100,7 +106,8 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
     decode = circuit.tables.dictionary.decode
     for label in [rule] if rule is not None else list(circuit.rules):
         listed, total = [], size(circuit.rules[label].body)
-        for partial in (partial for operator in _operators(circuit, label) for partial in operator.waiting(now, new)):
+        partials = (partial for operator in _operators(circuit, label) for partial in operator.waiting(now, new))
+        for partial in (*partials, *_due(circuit, label, now, new)):
             done = tuple(map(circuit.event, partial.done))
             binding = {v: decode(code) for v, code in partial.binding.items() if code != OPEN}
             since = min((e.start for e in done), default=None)
@@ -108,7 +115,7 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
                 Goal(
                     label,
                     done,
-                    written(partial.awaits),
+                    partial.awaits if isinstance(partial.awaits, str) else written(partial.awaits),
                     max(total, len(done) + 1),
                     binding,
                     partial.until,
@@ -117,6 +124,26 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
                 )
             )
         yield from listed if new else sorted(listed, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))
+
+
+def _due(circuit: Circuit, label: str, now: int | None, new: bool) -> Iterator[PartialMatch]:
+    """The events of a rule that are entailed so far, and that the clock has not reached: what must be absent may still come."""
+    head, table = circuit.heads[label], circuit.heads[label].out.table
+    if now is None:
+        return
+    rows = np.arange(table.mark if new else 0, table.n)
+    rows = rows[table.alive[rows].astype(bool) & (table.data[END, rows] > now)]
+    awaits = _awaited(circuit.rules[label])
+    for row in rows.tolist():
+        yield PartialMatch(tuple(head.parts(row)), awaits, int(table.data[END, row]), {})
+
+
+def _awaited(rule: Rule) -> str:
+    """What an event that is not over waits for: that something stays away, or the end of a window."""
+    absent = [c for node in rule.nodes for c in conditions(node) if isinstance(c, NoneInside)]
+    if absent:
+        return " and ".join(f"no {written(c.pattern)}" for c in absent)
+    return f"the end of {rule.covers[0]}" if rule.covers else "its end"
 
 
 def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int | None) -> Iterator[Goal]:

@@ -34,6 +34,12 @@ class Agenda:
         heads = [tuple(run[:, 0].tolist()) for run in self._runs]
         return min([*self._heap[:1], *heads], default=None)
 
+    @property
+    def rows(self) -> Array:
+        """All rows, in any order."""
+        heap = [np.array(self._heap, np.int64).T] if self._heap else []
+        return np.hstack([self._empty, *self._runs, *heap])
+
     def drop_first(self) -> None:
         first = self.first
         if self._heap and self._heap[0] == first:

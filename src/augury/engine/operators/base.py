@@ -30,7 +30,7 @@ class PartialMatch(NamedTuple):
     """A partial match: its events, what it awaits and until when, None without a bound, and its variables as codes."""
 
     done: tuple[Part, ...]
-    awaits: Node
+    awaits: Node | str
     until: int | None
     binding: dict[str, int]
 

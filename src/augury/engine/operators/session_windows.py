@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import FAR
-from augury.engine.operators.base import NOT_THERE, Clocked, Operator
+from augury.engine.operators.base import NOT_THERE, Clocked, Operator, PartialMatch
 from augury.engine.saved import check_numbers, require
 from augury.engine.saved.forms import is_time
 from augury.planner.specs import SessionSpec
 from augury.storage.agenda import Agenda
 from augury.storage.kernels import session_rows as k
-from augury.storage.kernels.entries import COUNT
+from augury.storage.kernels.entries import COUNT, FIRST
 from augury.storage.segments import Segments
 from augury.storage.table import END, LEFT, RIGHT, START, Table
 from augury.storage.unique import unique_first
@@ -137,6 +137,24 @@ class SessionWindows(Clocked):
         positions = np.empty(len(ends), np.int64)
         k.find_sessions(groups, begins, ends - self.gap, self.lines.spans, self.lines.pool, positions)
         return positions
+
+    # Open sessions
+
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
+        rows = self.ahead.rows
+        positions, first = unique_first(self._positions(rows))
+        pool, table = self.lines.pool, self.inputs[0].table
+        for position, (end, group, begin) in zip(positions.tolist(), rows[:, first].T.tolist(), strict=True):
+            if position < 0 or (now is not None and end <= now):
+                continue
+            last = int(self.lines.spans[FIRST, group] + self.lines.spans[COUNT, group])
+            inside = range(position, last)
+            members = [int(pool[k.ROW, at]) for at in inside if pool[k.BEGIN, at] == begin]
+            if new and not any(row >= table.mark for row in members):
+                continue
+            done = tuple(part for row in members if row >= 0 for part in self.runtime.parts(table, row))
+            binding = {name: int(codes[group]) for name, codes in zip(self.key, self.lines.keys.data, strict=True)}
+            yield PartialMatch(done, "the end of the session", end, binding)
 
     # What it keeps
 
