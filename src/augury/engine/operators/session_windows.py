@@ -149,7 +149,7 @@ class SessionWindows(Clocked):
                 continue
             last = int(self.lines.spans[FIRST, group] + self.lines.spans[COUNT, group])
             inside = range(position, last)
-            members = [int(pool[k.ROW, at]) for at in inside if pool[k.BEGIN, at] == begin]
+            members = [int(pool[k.ROW, i]) for i in inside if pool[k.BEGIN, i] == begin]
             if new and not any(row >= table.mark for row in members):
                 continue
             done = tuple(part for row in members if row >= 0 for part in self.runtime.parts(table, row))
