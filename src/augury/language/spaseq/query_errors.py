@@ -118,9 +118,14 @@ def _trailing_separator(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
 
 
 def _joined_bare(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
+    before = [token for token in spot.before if token.type in ("NAME", "AND", "OR")]
+    names = [str(token) for token in before if token.type == "NAME"] or ["A"]
     if spot.token.type in ("AND", "OR") and {"COMMA", "SEMICOLON"} <= spot.expected:
-        name = spot.before[-1] if spot.before else "A"
-        return f"`{spot.token}` stands in parentheses", f"write it as ({name} {spot.token} …)"
+        hint = f"a quantifier stands behind the parentheses: ({names[-1]} {spot.token} …)+"
+        return f"`{spot.token}` joins GPMs without a quantifier", hint
+    if spot.token.type in ("PLUS", "MAYBE", "NOT") and len(before) > 2 and before[-2].type in ("AND", "OR"):
+        whole = f"{names[-2]} {before[-2]} {names[-1]}"
+        return f"`{spot.token}` after `{whole}` without parentheses", f"write it as ({whole}){spot.token}"
     return None
 
 

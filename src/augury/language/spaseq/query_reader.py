@@ -165,7 +165,7 @@ class _QueryReader(Transformer_NonRecursive[Token, t.QueryTree]):
                 items.append(t.ItemText(operand, quantifier, separator, span))
         return t.SequencePattern(tuple(items), self._span(meta))
 
-    def item(self, meta: Meta, operand: t.OperandText, quantifier: Token | None) -> _Item:
+    def item(self, meta: Meta, operand: t.OperandText, quantifier: Token | None = None) -> _Item:
         return operand, cast(Quantifier, str(quantifier or "")), self._span(meta)
 
     def separator(self, meta: Meta, token: Token) -> Token:
@@ -181,6 +181,11 @@ class _QueryReader(Transformer_NonRecursive[Token, t.QueryTree]):
         operands = tuple(part for part in parts if not isinstance(part, Token))
         joiners = tuple(str(part) for part in parts[1:-1] if isinstance(part, Token))
         return t.Joined(operands, joiners, self._span(meta)) if joiners else operands[0]
+
+    def bare_joined(self, meta: Meta, *parts: Token | t.OperandText) -> t.OperandText:
+        """`A & B` without parentheses: it has no quantifier."""
+        operands = tuple(part for part in parts if not isinstance(part, Token))
+        return t.Joined(operands, tuple(str(part) for part in parts if isinstance(part, Token)), self._span(meta))
 
     def define(self, meta: Meta, *tokens: Token) -> t.Define:
         name, *streams = (self._name(token) for token in tokens if token.type == "NAME")
