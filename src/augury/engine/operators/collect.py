@@ -22,8 +22,8 @@ from augury.engine.saved import require
 from augury.planner.specs import CollectSpec
 from augury.storage.frame import Frame, frame_of, joined_frames
 from augury.storage.grouping import Slices, in_groups
-from augury.storage.kernels.pairs import probe_last, rows_with_last
-from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, GreatestValue, Table
+from augury.storage.kernels.pairs import IndexArrays, probe_last, rows_with_last
+from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, START, GreatestValue, Index, Table
 from augury.storage.unique import is_in, unique, unique_inverse
 
 if TYPE_CHECKING:
@@ -146,18 +146,16 @@ class CollectOperator(Windowed):
 
     def rows_with_last(self, q: Array) -> RowIds:
         """The same for `last n`: rows that do not have n others after the occurrence."""
-        (mine, theirs), dictionary = self.inputs, self.runtime.tables.dictionary
-        index, rows = self.index, self.row_index
-        index.extend()
+        rows, dictionary = self.row_index, self.runtime.tables.dictionary
+        self.index.extend()
         rows.extend()
-        (okeys, keys), portions, room, first = self.fields, [NONE], np.empty(64 + 8 * len(q), np.int64), 0
+        mine, theirs = _arrays_of(rows, self.fields[0]), _arrays_of(self.index, self.fields[1])
+        portions, room, first = [NONE], np.empty(64 + 8 * len(q), np.int64), 0
         # An occurrence that was revoked may have left its index empty, and still be among the last n of a row.
         while first < len(q) and rows.count:
             came, count, touched = rows_with_last(
-                q, first, theirs.table.data, keys, theirs.table.alive, index.buckets, index.groups, index.prev, index.after,
-                mine.table.data, okeys, mine.table.alive, rows.order, rows.buckets, rows.groups, rows.prev,
-                dictionary.canon, dictionary.nullish, self.seen[0], self.collect.last, room,
-            )  # fmt: skip
+                q, first, theirs, mine, dictionary.canon, dictionary.nullish, self.seen[0], self.collect.last, room
+            )
             self.touched += touched
             portions.append(room[:count].copy())
             if came < len(q):
@@ -421,6 +419,13 @@ class CollectOperator(Windowed):
         for member in self.members(np.array([row]))[0].tolist():
             result.update(dict.fromkeys(self.runtime.parts(self.inputs[1].table, member)))
         return tuple(result)
+
+
+def _arrays_of(index: Index, fields: Array) -> IndexArrays:
+    table = index.table
+    return IndexArrays(
+        table.data, fields, table.alive, index.order, index.buckets, index.groups, index.prev, index.after
+    )
 
 
 def _contents(columns: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
