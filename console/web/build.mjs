@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 
 const out = "../../src/augury/console/static";
+const pictures = "../../src/augury/pictures";
 const shared = { bundle: true, minify: true, format: "esm", target: "es2022", legalComments: "none", metafile: true, logLevel: "warning" };
 const result = await build({
   ...shared,
@@ -13,6 +14,9 @@ const result = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
 });
+
+// The timeline by itself, for exported pages and notebooks.
+await build({ ...shared, entryPoints: { timeline: "src/standalone.js" }, outdir: pictures });
 
 const packages = new Set();
 for (const path of Object.keys(result.metafile.inputs)) {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import augury
 from augury.console.program_text import ProgramText
 from augury.console.serving import ConsoleServer, watched_history
 from augury.console.watched import WatchedSession
@@ -266,6 +267,22 @@ def test_hostile_contents_are_text(page: Any) -> None:
         page.get_by_role("group", name="Why alarm").wait_for()
         assert page.evaluate("document.querySelectorAll('img, #app script').length") == 0
         assert page.title() == "Augury console"
+
+
+def test_an_exported_page_is_the_same_timeline(page: Any, tmp_path: Path) -> None:
+    program = "output alarm. alarm(L) <- (smoke(L) SEQ heat(L)).5."
+    events = [{"type": type, "args": ["</script><b>l1"], "time": time} for type, time in (("smoke", 1), ("heat", 3))]
+    target = augury.run(program, events, clock="logical").timeline(title="<i>Fires").save(tmp_path / "fires.html")
+    page.goto(target.as_uri())
+    timeline = "document.getElementById('augury-timeline').auguryTimeline"
+    wait(page, f"{timeline}.drawn.marks === 3")
+    wait(page, f"{timeline}.model.graph.edges.length === 2")
+    assert page.evaluate("document.querySelectorAll('b, i').length") == 0
+    page.keyboard.press("Tab")
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_text("detected").first.wait_for()
+    wait(page, f"{timeline}.model.selected.type === 'alarm'")
 
 
 def test_a_hundred_thousand_events_are_few_shapes(page: Any, tmp_path: Path) -> None:

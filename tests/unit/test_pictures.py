@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -192,8 +193,33 @@ def test_a_picture_is_a_file_by_its_ending(fire: augury.Result, tmp_path: Path) 
     ElementTree.fromstring(svg)
     assert "currentColor" not in svg and "prefers-color-scheme: dark" in svg and "Fires &amp; wind" in svg
     page = picture.save(tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "<script>" in page and not re.search(r"""(src|href)=|url\(["']?http|@import""", page)
-    assert page.count('class="why"') == 5  # of each that was derived, when it is clicked
+    assert '<script type="module">' in page and not re.search(r"""<[^>]+(src|href)=|url\(["']?http|@import""", page)
+    data = json.loads(page.partition('id="augury-data">')[2].partition("</script>")[0])
+    assert len(data["made"]) == 5  # what each that was derived was made of, when it is clicked
+    assert data["title"] == "Fires & wind"
+
+
+def test_a_page_is_the_timeline_of_its_events(fire: augury.Result) -> None:
+    widget = fire.timeline().widget()
+    lanes = {lane["name"]: lane for lane in widget.data["lanes"]}
+    alarm = lanes["fire_alarm"]["first"]
+    parts = widget.data["made"][alarm]
+    reported = lanes["reported"]
+    assert {"increase", "reported"} == {
+        name for name, lane in lanes.items() for part in parts if 0 <= part - lane["first"] < lane["total"]
+    }
+    assert reported["marks"]["label"] == ["creek", "ridge"]
+
+
+def test_many_events_of_a_page_are_bins() -> None:
+    events = [{"type": "a", "args": [n], "time": n} for n in range(6000)]
+    result = augury.run("b(X) <- a(X) WHERE X < 3.", events, clock="logical")
+    lanes = {lane["name"]: lane for lane in result.timeline().widget().data["lanes"]}
+    assert sum(lanes["a"]["bins"]["standing"]) == 6000 and lanes["b"]["marks"]["end"] == [0, 1, 2]
+
+
+def test_endings_of_pictures(fire: augury.Result, tmp_path: Path) -> None:
+    picture = fire.timeline()
     with pytest.raises(augury.RunError, match=r"ends in \.svg or \.html"):
         picture.save(tmp_path / "a.bmp")
     with pytest.raises(augury.RunError, match="cannot write"):

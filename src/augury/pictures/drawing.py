@@ -28,7 +28,6 @@ WORDS: dict[Kind, str] = {"event": "event", "derived": "derived on the way", "de
 _MARGIN, _ROW, _PAD, _HISTOGRAM, _AXIS, _BAR = 16.0, 20.0, 7.0, 40.0, 40.0, 12.0
 _BIN, _LEVELS = 4.0, 4  # pixels of a bin, and how often it is divided for those who zoom
 _SINGLE = 300  # events of a lane that may be drawn one by one
-_ROOTS = 200  # events whose derivations a page shows when asked
 _LONGEST = 26  # letters of a label
 
 
@@ -69,8 +68,8 @@ class Drawing:
     places: dict[int, float] = field(default_factory=dict)  # the middle of each binned lane
 
 
-def draw(scene: Scene, select: Iterable[Event], width: float = 960, title: str = "", page: bool = False) -> str:
-    """A scene with the derivations of some events. For a `page` that people click in, also those of all others, unseen."""
+def draw(scene: Scene, select: Iterable[Event], width: float = 960, title: str = "") -> str:
+    """A scene with the derivations of some events."""
     lanes = scene.lanes
     if not lanes:
         return _frame(width, 60, [_text(_MARGIN, 34, title or "nothing was detected, and there were no events")], "")
@@ -81,7 +80,7 @@ def draw(scene: Scene, select: Iterable[Event], width: float = 960, title: str =
     drawing = Drawing(scene, scale, _MARGIN + (22 if title else 0) + 24)
     top = drawing.y
     wanted = list(select)
-    bodies = [_lane(drawing, number, lane, page) for number, lane in enumerate(lanes)]
+    bodies = [_lane(drawing, number, lane) for number, lane in enumerate(lanes)]
     shown = _shown(drawing, wanted)
     bottom = drawing.y
     behind = [part for body in bodies for part in body[0]]
@@ -94,7 +93,6 @@ def draw(scene: Scene, select: Iterable[Event], width: float = 960, title: str =
         *shown[1],
         *shown[0],
         *front,
-        *(_unseen(drawing, wanted) if page else ()),
     ]
     about = {"lo": scale.lo, "hi": scale.hi, "left": scale.left, "width": scale.width, "top": top, "bottom": bottom}
     data = escape(json.dumps({**about, "clock": scene.clock.kind}))
@@ -115,19 +113,19 @@ def _frame(width: float, height: float, parts: Sequence[str], data: str, about: 
 # Lanes
 
 
-def _lane(drawing: Drawing, number: int, lane: Lane, page: bool) -> tuple[list[str], list[str]]:
+def _lane(drawing: Drawing, number: int, lane: Lane) -> tuple[list[str], list[str]]:
     """What lies behind a lane, and its marks; the drawing grows by it."""
     scale, top = drawing.scale, drawing.y
     placed = None
     if len(lane) <= _SINGLE:
         events = [lane.event(row) for row in range(len(lane))]
         spans = [(scale(e.start), max(scale(e.end), scale(e.start))) for e in events]
-        labels = [(_label(event), not gone) for event, gone in zip(events, lane.gone.tolist(), strict=True)]
+        labels = [(label_of(event), not gone) for event, gone in zip(events, lane.gone.tolist(), strict=True)]
         placed = packed(spans, labels, (scale.left, scale.left + scale.width))
     if placed is None:
         height = _HISTOGRAM
         drawing.places[number] = top + height - 8
-        body = _histogram(drawing, lane, top + 6, height - 10, page)
+        body = _histogram(drawing, lane, top + 6, height - 10)
     else:
         height = 2 * _PAD + _ROW * (1 + max(slot.row for slot in placed))
         body = []
@@ -135,7 +133,7 @@ def _lane(drawing: Drawing, number: int, lane: Lane, page: bool) -> tuple[list[s
             y = top + _PAD + _ROW * (slot.row + 0.5)
             mark = DrawnEvent(event, lane.kind, bool(lane.gone[row]), slot.left, slot.right, y)
             drawing.marks[number, row] = mark
-            label = "" if slot.label is None else _label(event)
+            label = "" if slot.label is None else label_of(event)
             body.append(_mark(mark, drawing.scene.clock, label, slot.label, slot.anchor, number, row))
     drawing.y = top + height
     middle = top + height / 2
@@ -150,7 +148,7 @@ def _lane(drawing: Drawing, number: int, lane: Lane, page: bool) -> tuple[list[s
     return behind, body
 
 
-def _label(event: Event) -> str:
+def label_of(event: Event) -> str:
     """The arguments of an event in a few letters."""
     if event.type.startswith("<"):
         return ""  # the text of a graph
@@ -208,32 +206,23 @@ def _mark(
     )
 
 
-def _histogram(drawing: Drawing, lane: Lane, top: float, height: float, page: bool) -> list[str]:
+def _histogram(drawing: Drawing, lane: Lane, top: float, height: float) -> list[str]:
     """A histogram of the events by time; retracted ones as a line."""
     scale = drawing.scale
-    count = int(scale.width / _BIN)
-    result: list[str] = []
-    for level in range(_LEVELS if page else 1):
-        bins = count * 4**level
-        stands, gone = (counted(lane, scale, bins, which) for which in (~lane.gone, lane.gone))
-        most = max(1, int(stands.max()), int(gone.max()))
-        shapes = [
-            f'<path d="{_steps(stands, scale, height / most)}" fill="{COLOURS[lane.kind]}"/>',
-            *(
-                [f'<path d="{_steps(gone, scale, height / most)}" fill="none" stroke="{INK}" stroke-dasharray="3 2"/>']
-                if gone.any()
-                else []
-            ),
-        ]
-        said = f"up to {most:,} in {about_length((scale.hi - scale.lo) / bins, drawing.scene.clock)}"
-        hidden = ' style="display:none"' if level else ""
-        result += [
-            f'<g class="bins" data-level="{level}" data-y="{top + height:g}"{hidden}>',
-            f'<g transform="translate(0 {top + height:g})"><title>{escape(lane.name)}: {said}</title>{"".join(shapes)}</g>',
-            f'<text class="label" x="{scale.left + scale.width - 4:g}" y="{top + 4:g}" text-anchor="end" font-size="10" fill="{INK}" '
-            f'fill-opacity="0.75">{said}</text></g>',
-        ]
-    return result
+    bins = int(scale.width / _BIN)
+    stands, gone = (counted(lane, scale, bins, which) for which in (~lane.gone, lane.gone))
+    most = max(1, int(stands.max()), int(gone.max()))
+    shapes = [f'<path d="{_steps(stands, scale, height / most)}" fill="{COLOURS[lane.kind]}"/>']
+    if gone.any():
+        outline = _steps(gone, scale, height / most)
+        shapes.append(f'<path d="{outline}" fill="none" stroke="{INK}" stroke-dasharray="3 2"/>')
+    said = f"up to {most:,} in {about_length((scale.hi - scale.lo) / bins, drawing.scene.clock)}"
+    return [
+        f'<g class="bins" data-level="0" data-y="{top + height:g}">',
+        f'<g transform="translate(0 {top + height:g})"><title>{escape(lane.name)}: {said}</title>{"".join(shapes)}</g>',
+        f'<text class="label" x="{scale.left + scale.width - 4:g}" y="{top + 4:g}" text-anchor="end" font-size="10" fill="{INK}" '
+        f'fill-opacity="0.75">{said}</text></g>',
+    ]
 
 
 def counted(lane: Lane, scale: Scale, bins: int, which: Array) -> Array:
@@ -276,22 +265,6 @@ def _shown(drawing: Drawing, wanted: Sequence[Event]) -> tuple[list[str], list[s
                     marks[f"{key}"] = _mark(mark, drawing.scene.clock, "", None, "", lane, row, small=True)
             arrows[f"{key1}", f"{key2}"] = _arrow(mark1, mark2)
     return list(marks.values()), list(arrows.values())
-
-
-def _unseen(drawing: Drawing, wanted: Sequence[Event]) -> list[str]:
-    """The arrows that a click shows: those to each event that was derived and is drawn."""
-    result: list[str] = []
-    roots = [(key, mark) for key, mark in drawing.marks.items() if mark.kind != "event"]
-    for (lane, row), root in roots[:_ROOTS]:
-        arrows: dict[tuple[object, object], str] = {}
-        for part, whole in _edges(drawing.scene, root.event):
-            ends = [_found(drawing, item) for item in (part, whole)]
-            if None not in ends:
-                (key1, mark1), (key2, mark2) = ends  # type: ignore[misc]
-                arrows[key1, key2] = _arrow(mark1, mark2)
-        if arrows:
-            result.append(f'<g class="why" data-of="{lane}.{row}" style="display:none">{"".join(arrows.values())}</g>')
-    return result
 
 
 def _edges(scene: Scene, event: Event) -> Iterator[tuple[Event, Event]]:

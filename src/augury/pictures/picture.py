@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from augury.core.errors import RunError, visible
+
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
 
 _LIGHT, _DARK = "#1f2328", "#e6edf3"
 _PAPER, _NIGHT = "#ffffff", "#14171b"
@@ -19,9 +23,10 @@ class Picture:
     In a file it is dark where the reader's screen is; in a notebook its lines have the colour of the text around it.
     """
 
-    def __init__(self, drawn: str, page: Callable[[], str]) -> None:
-        """`drawn` is SVG in `currentColor`; `page` makes a page of it that people can zoom."""
+    def __init__(self, drawn: str, page: Callable[[], str], data: Callable[[], dict[str, Any]] | None = None) -> None:
+        """`drawn` is SVG in `currentColor`; `page` makes a page of it, `data` is what the timeline of a notebook shows."""
         self._drawn, self._page = visible(drawn), page  # XML has no controls, however they are written
+        self._data = data
 
     @cached_property
     def svg(self) -> str:
@@ -32,6 +37,16 @@ class Picture:
     def html(self) -> str:
         """A page with the picture, to pan and to zoom, which works offline."""
         return visible(self._page())
+
+    def widget(self) -> AnyWidget:
+        """The timeline in a notebook, to pan, to zoom and to click in; it needs anywidget."""
+        if self._data is None:
+            raise RunError("only a timeline is a widget", hint="show the picture itself")
+        try:
+            from augury.pictures.timeline_widget import TimelineWidget
+        except ModuleNotFoundError as error:
+            raise RunError(f"the widget needs {error.name}", hint="pip install 'augury[notebook]'") from None
+        return TimelineWidget(data=self._data())
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture as `.svg`, or as `.html` to pan and to zoom."""

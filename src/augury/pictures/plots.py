@@ -53,4 +53,4 @@ def picture_of(drawn: Figure, title: str) -> Picture:
     drawn.savefig(text, format="svg", metadata=metadata)
     xml = text.getvalue()
     svg = xml[xml.index("<svg") :].replace(_INK, "currentColor")
-    return Picture(svg, lambda: page_of(svg, title, zooms=False))
+    return Picture(svg, lambda: page_of(svg, title))

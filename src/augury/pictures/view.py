@@ -8,7 +8,8 @@ from typing import Literal, TypedDict, Unpack
 from augury.core.errors import RunError
 from augury.pictures.drawing import draw
 from augury.pictures.lanes import Scene, Selection
-from augury.pictures.page import page_of
+from augury.pictures.page import timeline_page
+from augury.pictures.page_data import page_data
 from augury.pictures.picture import Picture
 
 _NARROWEST = 400
@@ -43,5 +44,7 @@ def timeline(scene: Scene, **options: Unpack[TimelineOptions]) -> Picture:
     shown = shown.by_rule() if lanes == "rule" else shown
     selected, title = shown.selected(options.get("select")), options.get("title", "")
     return Picture(
-        draw(shown, selected, width, title), lambda: page_of(draw(shown, selected, width, title, page=True), title)
+        draw(shown, selected, width, title),
+        lambda: timeline_page(page_data(shown, selected, title), title),
+        lambda: page_data(shown, selected, title),
     )
