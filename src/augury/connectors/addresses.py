@@ -48,6 +48,7 @@ CONNECTORS: dict[str, Connector] = {
     **dict.fromkeys(("s3", "gs", "abfs", "memory"), Connector(f"{_HERE}.growing_files", "files", writes=False)),
     "-": Connector(f"{_HERE}.standard_streams"),
     "kafka": Connector(f"{_HERE}.kafka", "kafka"),
+    **dict.fromkeys(("mqtt", "mqtts"), Connector(f"{_HERE}.mqtt", "mqtt")),
     **dict.fromkeys(("postgres", "postgresql"), Connector(f"{_HERE}.postgres", "postgres")),
 }
 
