@@ -180,7 +180,7 @@ def mosquitto(folder: Path, port: int = 0) -> Iterator[Server]:
     (folder / "passwords").chmod(0o644)
     (folder / "mosquitto.conf").write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous false\npassword_file passwords\npersistence true\n"
-        f"persistence_location {folder}/\nautosave_interval 1\nautosave_on_changes true\nmax_queued_messages 0\n"
+        f"persistence_location {folder}/\nautosave_interval 1\nmax_queued_messages 0\n"
         f"user {pwd.getpwuid(os.getuid()).pw_name}\n"
     )
     with _running(Server([binary, "-c", "mosquitto.conf"], port, folder)) as server:

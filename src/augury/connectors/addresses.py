@@ -48,6 +48,11 @@ CONNECTORS: dict[str, Connector] = {
     **dict.fromkeys(("s3", "gs", "abfs", "memory"), Connector(f"{_HERE}.growing_files", "files", writes=False)),
     "-": Connector(f"{_HERE}.standard_streams"),
     "kafka": Connector(f"{_HERE}.kafka", "kafka"),
+    **dict.fromkeys(("http", "https"), Connector(f"{_HERE}.webhooks", "http")),
+    "listen": Connector(f"{_HERE}.webhooks", writes=False),
+    **dict.fromkeys(("redis", "rediss"), Connector(f"{_HERE}.redis_streams", "redis")),
+    "nats": Connector(f"{_HERE}.nats_streams", "nats"),
+    **dict.fromkeys(("delta", "delta+s3", "delta+gs", "delta+abfs"), Connector(f"{_HERE}.delta_tables", "delta")),
     **dict.fromkeys(("mqtt", "mqtts"), Connector(f"{_HERE}.mqtt", "mqtt")),
     **dict.fromkeys(("postgres", "postgresql"), Connector(f"{_HERE}.postgres", "postgres")),
 }
@@ -111,11 +116,13 @@ class Address:
         plain = self.rest if self.scheme in ("file", "-") else f"{self.scheme}://{self.rest}"
         return redacted(f"{self.type}={plain}" if self.type else plain)
 
-    def read(self, kind: builtins.type[Options]) -> Options:
-        """The options as a frozen dataclass, whose defaults say of what type each is; others are refused."""
+    def read(self, kind: builtins.type[Options], others: bool = False) -> Options:
+        """The options as a frozen dataclass, whose defaults say of what type each is; `others` are refused, or left alone."""
         defaults: dict[str, Any] = {f.name.replace("_", "-"): f.default for f in fields(kind)}  # type: ignore[arg-type]
         values: dict[str, object] = {}
         for name, text in self.options.items():
+            if name not in defaults and others:
+                continue
             if name not in defaults:
                 close = nearest(name, defaults)
                 hint = (

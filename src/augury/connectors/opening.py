@@ -31,7 +31,7 @@ def _made(side: Literal["source", "sink"], named: Address) -> Any:
     connector = connectors()[named.scheme]
     if not (connector.reads if side == "source" else connector.writes):
         verb = "read from" if side == "source" else "written to"
-        hint = "to take requests, read from listen://HOST:PORT/PATH" if named.scheme in ("http", "https") else ""
+        hint = "to post answers, write to https://…" if named.scheme == "listen" else ""
         raise RunError(f"{named} cannot be {verb}", hint=hint)
     try:
         module = import_module(connector.module)

@@ -116,4 +116,7 @@ def live(
 
 
 def _listed(ends: Any) -> list[Any]:
-    return list(ends) if isinstance(ends, list | tuple) else [ends]
+    several = isinstance(ends, list | tuple) and not any(
+        isinstance(end, Mapping) for end in ends
+    )  # events are one source
+    return list(ends) if several else [ends]
