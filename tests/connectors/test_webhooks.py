@@ -98,7 +98,8 @@ def test_requests_are_answered_once_their_events_are_on_disk(tmp_path: Path, mon
     ).running() as running:
         wait_for(lambda: running.feeds[0].opened)
 
-        def post(body: Any, kind: str = "application/json", signed: bool = True, **headers: Any) -> int:
+        def post(body: Any, kind: str = "application/json", signed: bool = True, **more: Any) -> int:
+            headers: dict[str, str] = dict(more)
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             if signed:
                 headers[SIGNATURE] = signature_of("very-secret", content)

@@ -245,11 +245,14 @@ class Wire:
         while not self._ended:
             try:
                 near, _ = self._server.accept()
-                if self._cut:
-                    _shut(near)
-                    continue
-                far = socket.create_connection(("127.0.0.1", self.target), 5)
             except OSError:
+                return
+            try:
+                far = None if self._cut else socket.create_connection(("127.0.0.1", self.target), 5)
+            except OSError:
+                far = None
+            if far is None:
+                _shut(near)
                 continue
             self._lines += [near, far]
             for pair in ((near, far), (far, near)):
