@@ -120,7 +120,8 @@ def test_requests_are_answered_once_their_events_are_on_disk(tmp_path: Path, mon
         assert post({**cloud, "data": data}, "application/cloudevents+json") == 200
         assert post([{**cloud, "id": "7", "data": data}], "application/cloudevents-batch+json") == 200
         binary = {f"ce-{name}": value for name, value in cloud.items() if name != "id"}
-        assert post(data, **{**binary, "ce-id": "8"}) == 200
+        extra: dict[str, Any] = {**binary, "ce-id": "8"}
+        assert post(data, **extra) == 200
         assert post({**cloud, "data": data}, "application/cloudevents+json") == 200  # sent again: the same id
         # Hostile ones
         assert post(reading(9), signed=False) == 401
