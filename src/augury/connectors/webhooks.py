@@ -52,7 +52,7 @@ class ListenOptions:
 
 
 @dataclass(frozen=True)
-class StreamOptions:
+class EventStreamOptions:
     token: str = ""
 
 
@@ -261,7 +261,7 @@ class ServerSentEvents(EventSource):
     replayable: ClassVar[bool] = False
 
     def __init__(self, address: Address) -> None:
-        self.address, self.options = address, address.read(StreamOptions, others=True)
+        self.address, self.options = address, address.read(EventStreamOptions, others=True)
         self._client: Any = None
         self._arrived: queue.Queue[tuple[str, bytes] | BaseException] = queue.Queue(10_000)
         self._stop = threading.Event()
@@ -276,7 +276,7 @@ class ServerSentEvents(EventSource):
             headers["last-event-id"] = position["last"]
         self._last = (position or {}).get("last", "")
         self._client = httpx.Client(timeout=httpx.Timeout(_TIMEOUT, read=60.0))
-        request = self._client.build_request("GET", _url(self.address, StreamOptions), headers=headers)
+        request = self._client.build_request("GET", _url(self.address, EventStreamOptions), headers=headers)
         try:
             response = self._client.send(request, stream=True)
         except httpx.HTTPError as error:
