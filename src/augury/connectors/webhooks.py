@@ -441,8 +441,8 @@ def _authorization(token: str) -> dict[str, str]:
 
 def _url(address: Address, kind: Any) -> str:
     """The address without our own options; others belong to the other side."""
-    own = {each.name.replace("_", "-") for each in fields(kind)}
-    rest = {name: value for name, value in address.options.items() if name not in own}
+    ours = {each.name.replace("_", "-") for each in fields(kind)}
+    rest = {name: value for name, value in address.options.items() if name not in ours}
     login = f"{address.user}:{address.password}@" if address.user else ""
     return f"{address.scheme}://{login}{address.host}{address.path}" + (f"?{urlencode(rest)}" if rest else "")
 
