@@ -21,6 +21,7 @@ from augury.algebra.nodes import Scan, SessionWindow
 from augury.algebra.plan import static_calls
 from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event, HistoryItem, OrderKey
+from augury.engine import batch
 from augury.engine.changes import Changes
 from augury.engine.session import Session
 from augury.knowledge.facts import Facts
@@ -223,6 +224,17 @@ class Watch:
         self.apply(self.session.finish())
         if self.inputs.now > -(10**6):
             self.compare(self.inputs.now, over=True)
+            if self.story.language == "rules" and not self.inputs.said:
+                self._compare_batch(self.inputs.now)
+
+    def _compare_batch(self, until: int) -> None:
+        """All at once, in another order: the same answers."""
+        items = self.inputs.items[::-1]
+        model = batch.evaluate(self.program, items, CLOCK, self.story.facts, until)
+        found, outputs = {event.content for event in model.events}, set(self.program.plan.outputs)
+        expected = {content for content in self.answer if content[0] in outputs}
+        missing, wrong = expected - found, {content for content in found - expected if content[0] in outputs}
+        assert not missing and not wrong, f"in batch missing {shown(missing)}, wrong {shown(wrong)}"
 
 
 def shown(contents: set[OrderKey]) -> list[str]:

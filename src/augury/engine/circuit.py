@@ -329,7 +329,7 @@ class Circuit(Runtime):
             p[0] for (name, arity) in self.knowledge.reads if name in names for p in self.knowledge.below((name, arity))
         } | names
 
-    def _number(self, layers: Iterable[Stratum]) -> None:
+    def _number(self, layers: Sequence[Stratum]) -> None:
         """Numbers the operators: each after those it reads, a set after the rules that derive its events."""
         done: set[int] = set()
 

@@ -322,7 +322,9 @@ def _source(planning: Planning, type: Predicate) -> Spec:
         return held_events(planning, type, held)
     if type[0].startswith(OPEN):
         return held_intervals(planning, (type[0].removeprefix(OPEN), type[1])).source
-    return planning.events(type) if type in planning.plan.derived else planning.input(type)
+    # A type whose rules have been removed keeps its set: they may come back.
+    derived = type in planning.plan.derived or planning.has_set(type)
+    return planning.events(type) if derived else planning.input(type)
 
 
 def _scan(
