@@ -263,3 +263,16 @@ def test_pytest_finds_the_cases_of_a_new_project(tmp_path: Path) -> None:
     )
     assert done.returncode == 1 and "missing: large(1, 118)" in done.stdout, done.stdout
     assert "why large(1, 117.0)" in done.stdout
+
+
+def test_functions_of_the_command_line_are_for_cases_that_name_none(tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text(
+        "import augury\n\n\n@augury.function\ndef twice(x: int) -> int:\n    return 2 * x\n"
+    )
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "a_cases.toml").write_text(
+        '[[case]]\nname = "a"\nprogram = "b(twice(X)) <- a(X)."\nevents = ["a(2) @ 1"]\nexpected = ["b(4) @ 1"]\n'
+    )
+    assert run(["test", "cases"], tmp_path).code == 1
+    done = run(["test", "cases", "--functions", "twice.py", "--coverage"], tmp_path)
+    assert done.code == 0 and "1 passed" in done.out

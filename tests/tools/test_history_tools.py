@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import augury
+from augury.explain.sessions import held_events
 from augury.testing import read_spec
 from tests.support.commands import run
 
@@ -136,3 +137,16 @@ def test_the_smallest_case_of_a_miss(folder: Path) -> None:
     (case,) = read_spec(folder / "case.toml")
     assert (case.events, case.expected) == (("h2: heat('b', 30) @ 5",), ())
     assert run(["test", "case.toml"], folder).code == 0
+
+
+def test_explaining_what_is_missing_looks_at_what_is_near_in_time() -> None:
+    """An event with an interval is looked for among what its rule can see from there, and not in all of a history."""
+    session = augury.compile("alarm(S) <- (smoke(S) SEQ heat(S, T)).10s WHERE T > 40.").session()
+    for time in range(0, 3000, 30):
+        session.push([augury.Event("smoke", ("a",), time, time), augury.Event("heat", ("a", time), time + 5, time + 5)])
+    near = session.why_not("alarm('a') @ [30, 35]")
+    assert "smoke('a') @ 30" in near and "`T > 40`: 30 > 40 does not hold" in near
+    assert len(held_events(session, (20, 40))) == 2 and len(held_events(session)) == 298
+    unbounded = augury.compile("alarm(S) <- smoke(S) SEQ heat(S, T) WHERE T > 40.").session()
+    unbounded.push([augury.Event("smoke", ("a",), 1, 1), augury.Event("heat", ("a", 30), 900, 900)])
+    assert "smoke('a') @ 1" in unbounded.why_not("alarm('a') @ [1, 900]")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import click
 
 from augury import sinks
-from augury.cli.options import gathered
+from augury.cli.options import functions_option, gathered
 from augury.core.errors import AuguryError, counted
 from augury.run import ENGINES
 from augury.terminal import progress, say, show
@@ -58,6 +58,7 @@ class CoverageOptions:
 @click.option("--update", is_flag=True, help="Write the actual results into the files, after asking.")
 @click.option("--yes", is_flag=True, help="With --update: do not ask.")
 @click.option("--mutate", "mutating", is_flag=True, help="Break each part of the rules; list what no case notices.")
+@functions_option
 @gathered(CoverageOptions, "measured")
 def test(
     paths: tuple[str, ...],
@@ -69,10 +70,11 @@ def test(
     update: bool,
     yes: bool,
     mutating: bool,
+    functions: tuple[str, ...],
     measured: CoverageOptions,
 ) -> None:
     """Run the cases of TOML files, here or at PATH; a folder has all files with a [[case]]."""
-    cases = selected(_read(paths or (".",)), expression, tags)
+    cases = selected(_read(paths or (".",), functions), expression, tags)
     if not cases:
         say("no cases" + (f" that meet {expression or ', '.join(tags)}" if expression or tags else ""))
         raise click.exceptions.Exit(1)
@@ -103,10 +105,13 @@ def test(
         raise click.exceptions.Exit(1)
 
 
-def _read(paths: Sequence[str]) -> list[Case]:
+def _read(paths: Sequence[str], functions: Sequence[str] = ()) -> list[Case]:
+    """The cases of some files; those that name no Python file have the one of the command line."""
+    resolved = [str(Path(name).resolve()) for name in functions]
     programs: dict[object, object] = {}
     files = list(dict.fromkeys(file for path in paths for file in case_files(path)))
-    return [case for file in files for case in read_spec(file, programs)]
+    cases = [case for file in files for case in read_spec(file, programs)]
+    return [replace(case, settings={"functions": resolved, **case.settings}) if resolved else case for case in cases]
 
 
 def _show(results: Sequence[CaseResult], coverage: Coverage | None, mutation: MutationResult | None) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Literal
 
+from augury.algebra.properties import all_properties
 from augury.core.errors import RunError
+from augury.core.fields import END, START
 from augury.core.model import Event, content_id
 from augury.engine.inspect import metrics_of
 from augury.engine.session import Session
@@ -16,6 +18,7 @@ from augury.explain.proofs import Proofs
 from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
 from augury.explain.why_not import Miss, misses_as_json, show_misses
 from augury.explain.why_not import why_not as nearest_misses
+from augury.explain.why_not.asked import read_asked
 from augury.sinks.markup import Explanation
 
 
@@ -47,8 +50,9 @@ def why_not(session: Session, atom: str, format: Literal["text", "json"] = "text
 
 def misses_of(session: Session, atom: str) -> list[Miss]:
     """For each rule that could derive an atom, the nearest partial match among what a session holds."""
-    circuit, held = session.circuit, held_events(session)
+    circuit = session.circuit
     context = circuit.context
+    held = held_events(session, _relevant(session, atom))
     return nearest_misses(
         session.program.plan,
         circuit.rules.values(),
@@ -61,14 +65,37 @@ def misses_of(session: Session, atom: str) -> list[Miss]:
     )
 
 
-def held_events(session: Session) -> list[Event]:
-    """The events that stand and that a session still holds: inputs, and all that it derives."""
+def _relevant(session: Session, atom: str) -> tuple[int, int] | None:
+    """Between which times lies what an event with an interval can depend on; None where that may be anything.
+
+    A rule looks back and ahead no longer than its horizon, unless it counts occurrences or answers instead of time.
+    """
+    plan = session.program.plan
+    asked = read_asked(atom, session.clock, plan.prefixes)
+    rules = [rule for rule in plan.rules if rule.type == asked.type]
+    properties = [all_properties(plan)[rule.label] for rule in rules]
+    counted = any(memory.count is not None for row in properties for memory in row.memory)
+    lengths = [row.any_length for row in properties]
+    if asked.interval is None or not rules or counted or None in lengths or any(rule.at_most for rule in rules):
+        return None
+    reach = 2 * session.clock.length(max((length for length in lengths if length is not None), default=0))
+    return asked.interval[0] - reach, asked.interval[1] + reach
+
+
+def held_events(session: Session, between: tuple[int, int] | None = None) -> list[Event]:
+    """The events that stand and that a session still holds: inputs, and all that it derives; or those between two times."""
     circuit = session.circuit
     tables = [
         *(events.out.table for type, events in circuit.inputs.items() if type not in circuit.derived),
         *(events.out.table for events in circuit.derived.values()),
     ]
-    return [circuit.event((table, row)) for table in tables for row in table.standing().tolist()]
+    events: list[Event] = []
+    for table in tables:
+        rows = table.standing()
+        if between is not None:
+            rows = rows[(table.data[END][rows] >= between[0]) & (table.data[START][rows] <= between[1])]
+        events += [circuit.event((table, row)) for row in rows.tolist()]
+    return events
 
 
 def _id(event: Event) -> str:

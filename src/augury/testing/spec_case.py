@@ -100,7 +100,9 @@ class Case:
     def _own_functions(self) -> Functions:
         if "functions" not in self.settings:
             return ()
-        return tuple(load_functions([str(self._beside(self.settings["functions"]))]))
+        named = self.settings["functions"]
+        files = [named] if isinstance(named, str) else named
+        return tuple(load_functions(str(self._beside(name)) for name in files))
 
     def prefixes(self, program: Program) -> Mapping[str, str]:
         """The prefixes of the program and its queries."""
