@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from augury.console.trial_views import ArgumentRequest, AtomRequest, TrialViews
 from augury.console.views import ItemRequest, MomentRequest, Nothing, TimelineRequest, Views
 from augury.console.watched import WatchedSession
 from augury.core.errors import RunError
+from augury.core.model import Event, Revocation
 from augury.testing import read_spec
 from tests.support.consoles import many_events, watched
 
@@ -234,6 +236,19 @@ def test_a_recording_is_the_session_again() -> None:
     assert Views(again).why(ItemRequest("alarm", alarm)) == Views(session).why(ItemRequest("alarm", alarm))
 
 
+def test_versions_are_recorded() -> None:
+    session = watched("output a. a(X) <- b(X).", ["e: b(1) @ 1", "e: b(2) @ 1", "f: b(3) @ 2", "revoke f"])
+    first, second = [item for item in session.log.inputs if isinstance(item, Event) and item.id == "e"]
+    other = WatchedSession(session.setup)
+    other.push([replace(first, version=1)])
+    other.push([replace(second, version=2), Revocation("f", version=3)])
+    again = watched_recording(Recording.of_bytes(other.recording().to_bytes()))
+    assert again.log.inputs == other.log.inputs
+    assert [item.version for item in again.log.inputs if isinstance(item, Event | Revocation)] == [1, 2, 3]
+    shown = {lane["name"]: lane for lane in Views(again).timeline(TimelineRequest((0, 10)))["lanes"]}
+    assert shown["b"]["marks"]["state"] == [-1, 0]
+
+
 def test_a_damaged_recording_is_refused() -> None:
     data = bytearray(watched(ALARM, SMOKE).recording().to_bytes())
     data[len(data) // 2] ^= 1
@@ -258,6 +273,7 @@ def test_a_program_whose_cost_explodes_is_stopped(sandbox: Sandbox) -> None:
     body: dict[str, Any] = {"edits": [], "sources": {"<program>": program}, "moment": None}
     with pytest.raises(LimitExceeded, match="more than"):
         sandbox.ask("what-if", body, explosive.to_bytes())
+    sandbox.seconds = 60  # of the process that starts next, so that a slow machine changes nothing
     assert sandbox.ask("what-if", body | {"sources": {}}, recording.to_bytes())["counts"]["gained"] == 0
     with pytest.raises(RunError, match="has an error"):
         sandbox.ask("what-if", body | {"sources": {"<program>": "f("}}, recording.to_bytes())

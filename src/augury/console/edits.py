@@ -136,11 +136,11 @@ class EditedSession:
             self.revoked.append(edit.id)
 
     def taken(self, id: str) -> Event | None:
-        """Takes out what came with an id."""
+        """Takes out what came with an id; its latest version."""
         events = [item for item in self.inputs if isinstance(item, Event) and item.id == id]
         if events:
             self.inputs = [item for item in self.inputs if not (isinstance(item, Event) and item.id == id)]
-        return events[0] if events else None
+        return max(events, key=lambda event: event.version) if events else None
 
     # Facts
 

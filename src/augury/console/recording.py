@@ -103,12 +103,13 @@ def _columns(inputs: Sequence[Input]) -> dict[str, Any]:
     for number, item in enumerate(inputs):
         match item:
             case Revocation():
-                others.append((number, "revoke", item.id, item.known))
+                others.append((number, "revoke", item.id, (item.known, item.version)))
             case ClockAdvance():
                 others.append((number, "advance", item.time, None))
             case RuleChange():
                 others.append((number, "rules", item.text, item.removed))
     learnt = [(number, item.known) for number, item in enumerate(events) if item.known is not None]
+    versions = [(number, item.version) for number, item in enumerate(events) if item.version]
     return {
         "type": [event.type for event in events],
         "args": [event.args for event in events],
@@ -116,6 +117,7 @@ def _columns(inputs: Sequence[Input]) -> dict[str, Any]:
         "end": np.array([event.end for event in events], np.int64),
         "id": [event.id for event in events],
         "known": learnt,
+        "versions": versions,
         "others": others,
     }
 
@@ -130,6 +132,10 @@ def _inputs(columns: Mapping[str, Any]) -> tuple[Input, ...]:
         event = inputs[number]
         assert isinstance(event, Event)
         inputs[number] = replace(event, known=learnt)
+    for number, version in columns["versions"]:
+        event = inputs[number]
+        assert isinstance(event, Event)
+        inputs[number] = replace(event, version=version)
     for number, kind, first, second in columns["others"]:
         require(0 <= number <= len(inputs), "an input lies beyond the last")
         inputs.insert(number, _other(kind, first, second))
@@ -139,7 +145,7 @@ def _inputs(columns: Mapping[str, Any]) -> tuple[Input, ...]:
 def _other(kind: str, first: Any, second: Any) -> Input:
     match kind:
         case "revoke":
-            return Revocation(first, second)
+            return Revocation(first, *second)
         case "advance":
             return ClockAdvance(first)
         case "rules":

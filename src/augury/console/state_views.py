@@ -36,7 +36,9 @@ class StateViews:
         with session._lock:
             goals, pending = session.goals(), list(_pending(session))
         now = session.now
-        rows = [self._goal(goal, now) for goal in goals] + [self._pending_row(*item, session) for item in pending]
+        due = {(rule, time, parts[0].id) for rule, _, time, parts in pending if parts}
+        begun = [goal for goal in goals if not goal.done or (goal.rule, goal.until, goal.done[0].id) not in due]
+        rows = [self._goal(goal, now) for goal in begun] + [self._pending_row(*item, session) for item in pending]
         rules: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             rules.setdefault(row["rule"], []).append(row)

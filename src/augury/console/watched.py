@@ -190,6 +190,8 @@ class WatchedSession:
             arrived = item.end if latest is None else max(latest, item.end)
             if item.known is not None:
                 arrived = item.known
+            if item.version and item.id not in refused:
+                self._lane("event", item.type, len(item.args)).remove(item.id, step)  # the version before
             state = REFUSED if item.id in refused else LATE if arrived > item.end else STANDING
             if item.id not in refused:
                 latest = item.end if latest is None else max(latest, item.end)
