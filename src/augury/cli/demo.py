@@ -136,9 +136,9 @@ def _draw(example: Example, result: Result, taken_back: Sequence[Event], folder:
     types = example.pictured or result.program.plan.outputs
     try:
         if example.places is not None:
-            picture = result.map(example.places(), types=types, title=example.name)
+            picture = result.map(example.places(), types=types, title=example.sentence)
         else:
-            picture = result.timeline(taken_back, types=types, title=example.name)
+            picture = result.timeline(taken_back, types=types, title=example.sentence)
         picture.save(folder / "picture.svg")
     except RunError as error:  # without matplotlib there are no maps
         say(str(error))

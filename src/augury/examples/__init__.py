@@ -84,6 +84,11 @@ class Example:
     places: Callable[[], dict[str, tuple[float, float]]] | None = None
 
     @property
+    def sentence(self) -> str:
+        """What it is about, as the title of a picture."""
+        return f"{self.about[0].upper()}{self.about[1:]}"
+
+    @property
     def extra(self) -> str:
         """The extra of Augury that it needs: RDF files, and queries over graph streams, need a parser of RDF."""
         return "rdf" if self.rdf or any(name.endswith(".spaseq") for name in self.program) else ""

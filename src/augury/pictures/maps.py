@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from augury.core.arrays import Array
 from augury.core.errors import RunError, visible
 from augury.core.model import Event, Value
 from augury.pictures.lanes import Kind
@@ -56,7 +62,7 @@ def _numbers(longitude: Value, latitude: Value) -> tuple[float, float] | None:
 
 
 def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> Picture:
-    """A map of degrees, without a background.
+    """A map of degrees, with coastlines behind.
 
     Events are small points; detections are marks of a colour and a shape a type, larger where there are more.
     """
@@ -71,6 +77,8 @@ def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> 
     wide = math.cos(math.radians((south + north) / 2)) * (east - west)  # in degrees of latitude
     height = min(max(width * (north - south) / max(wide, 1e-9), 0.35 * width), width)
     with style():
+        from matplotlib.collections import LineCollection
+
         drawn = figure(width, height + 70)
         axes = drawn.add_subplot()
         axes.set_xlim(west, east)
@@ -78,6 +86,8 @@ def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> 
         axes.set_aspect((east - west) / wide, adjustable="box")
         across = min(width, height * wide / (north - south))  # a narrow map has room for few longitudes
         axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
+        lines = coastlines((west, east), (south, north))
+        axes.add_collection(LineCollection(lines, colors="#b8bec8", linewidths=0.8, zorder=0))
         number = 0
         for item in sorted(shown, key=lambda group: ("event", "derived", "detected").index(group.kind)):
             counts = Counter(item.points)
@@ -105,9 +115,26 @@ def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> 
         axes.xaxis.set_major_formatter(lambda x, _: _degrees(x, "E", "W"))
         axes.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
         if title:
-            axes.set_title(visible(title))
+            axes.set_title(textwrap.fill(visible(title), max(30, int(across / 10))))
         drawn.legend(loc="outside lower left", ncols=3, fontsize=9)
         return picture_of(drawn, title or "Map")
+
+
+@cache
+def _outline() -> tuple[Array, Array]:
+    """Points of coastlines, in hundredths of a degree, and where each line begins. From Natural Earth, public domain."""
+    with np.load(Path(__file__).parent / "coastlines.npz") as data:
+        return data["points"], data["starts"]
+
+
+def coastlines(across: tuple[float, float], up: tuple[float, float]) -> list[Array]:
+    """The coastlines that touch a part of the world, in degrees."""
+    points, starts = _outline()
+    least, greatest = np.minimum.reduceat(points, starts) / 100, np.maximum.reduceat(points, starts) / 100
+    low, high = np.array([across[0], up[0]]), np.array([across[1], up[1]])
+    touching = np.flatnonzero((least <= high).all(axis=1) & (greatest >= low).all(axis=1))
+    stops = np.append(starts[1:], len(points))
+    return [points[starts[i] : stops[i]] / 100 for i in touching.tolist()]
 
 
 def _labels(
