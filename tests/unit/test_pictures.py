@@ -19,6 +19,7 @@ from augury.core.model import Event
 from augury.pictures import Picture, Scene, Watch, lanes_of, stream_chart, timeline
 from augury.pictures.axis import ticks
 from augury.pictures.drawing import Scale, counted
+from augury.pictures.maps import coastlines
 from augury.pictures.packing import packed, text_width
 
 FIRE = Path(__file__).parents[1] / "fires"
@@ -325,3 +326,10 @@ def test_charts_of_a_session_and_of_a_stream() -> None:
         for i in range(3)
     ]
     assert ">rows of state</text>" in stream_chart(progress).svg
+
+
+def test_maps_have_the_coastlines_of_their_part_of_the_world() -> None:
+    everywhere, near = coastlines((-180, 180), (-90, 90)), coastlines((-123, -117), (33, 40))
+    assert len(everywhere) > 1000 and 0 < len(near) < 40
+    assert all(abs(line[:, 0]).max() <= 180 and abs(line[:, 1]).max() <= 90 for line in everywhere)
+    assert sum(map(len, coastlines((-180, 180), (-90, 90), 1.0))) < sum(map(len, everywhere)) / 4

@@ -85,9 +85,9 @@ def draw_map(groups: Sequence[Located], title: str = "", width: float = 720) -> 
         axes.set_ylim(south, north)
         axes.set_aspect((east - west) / wide, adjustable="box")
         across = min(width, height * wide / (north - south))  # a narrow map has room for few longitudes
-        axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
-        lines = coastlines((west, east), (south, north))
+        lines = coastlines((west, east), (south, north), 2 * (east - west) / across)
         axes.add_collection(LineCollection(lines, colors="#b8bec8", linewidths=0.8, zorder=0))
+        axes.locator_params(axis="x", nbins=max(2, min(9, round(across / 80))))
         number = 0
         for item in sorted(shown, key=lambda group: ("event", "derived", "detected").index(group.kind)):
             counts = Counter(item.points)
@@ -127,14 +127,18 @@ def _outline() -> tuple[Array, Array]:
         return data["points"], data["starts"]
 
 
-def coastlines(across: tuple[float, float], up: tuple[float, float]) -> list[Array]:
-    """The coastlines that touch a part of the world, in degrees."""
+def coastlines(across: tuple[float, float], up: tuple[float, float], pixel: float = 0.0) -> list[Array]:
+    """The coastlines that touch a part of the world, in degrees, without what is smaller than `pixel` degrees."""
     points, starts = _outline()
     least, greatest = np.minimum.reduceat(points, starts) / 100, np.maximum.reduceat(points, starts) / 100
     low, high = np.array([across[0], up[0]]), np.array([across[1], up[1]])
     touching = np.flatnonzero((least <= high).all(axis=1) & (greatest >= low).all(axis=1))
     stops = np.append(starts[1:], len(points))
-    return [points[starts[i] : stops[i]] / 100 for i in touching.tolist()]
+    lines = [points[starts[i] : stops[i]] / 100 for i in touching.tolist()]
+    if not pixel:
+        return lines
+    moves = [np.r_[True, (np.diff(np.round(line / pixel), axis=0) != 0).any(axis=1)] for line in lines]
+    return [line[moved] for line, moved in zip(lines, moves, strict=True) if moved.sum() > 2]
 
 
 def _labels(
