@@ -19,6 +19,15 @@ from augury.core.model import Event, HistoryItem
 from tests.support.spark_local import HEARTBEAT, Local
 
 BUCKETS = 8
+QUERY = """PREFIX e: <http://e/>
+SELECT ?k ?v ?w
+WITHIN 9 SECONDS {partition}
+FROM STREAM S <http://e/S>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?k e:v ?v }}
+  DEFINE GPM B ON S {{ ?k e:v ?w FILTER(?w > ?v) }}
+}}"""
 How = Literal["batch", "stream"]
 
 
@@ -71,19 +80,30 @@ RULES = {
     ),
     "the last n of a key": Spread("s(X, sum(V)) <- a(X, _), last 3: collect b(X, V)."),
     "unrelated events within a minute": Spread("s(X, Y, Z) <- (a(X, _) SEQ b(Y, _) SEQ c(Z, _)).6."),
+    "windows in which nothing happened": Spread("s() <- w: every(10s), while w: not a(1, _).", False, False),
+    "a query by partitions": Spread(QUERY.format(partition="PARTITION BY (?k)"), language="spaseq"),
+    "a query without partitions": Spread(QUERY.format(partition=""), language="spaseq"),
     "two variables": Spread("s(X, V) <- (a(X, V) SEQ b(X, V)).50."),
 }  # fmt: skip
 
 
+def program_of(name: str) -> augury.Program:
+    return augury.compile(RULES[name].text, language=RULES[name].language, name="q")
+
+
 def history(name: str) -> list[HistoryItem]:
+    if RULES[name].language == "spaseq":
+        chance = random.Random(name)
+        rows = [(chance.randrange(20), chance.randrange(9), time) for time in range(200)]
+        return [Event("<http://e/S>", (f"<http://e/n{k}> <http://e/v> {v} .",), time) for k, v, time in rows]
     chance, keys = random.Random(name), 4 if "facts" in name else 40
-    types = sorted({type for type, arity in augury.compile(RULES[name].text).plan.event_types if type in "abcd"})
+    types = sorted({type for type, arity in program_of(name).plan.event_types if type in "abcd"})
     return [Event(chance.choice(types), (chance.randrange(keys), chance.randrange(keys)), time) for time in range(400)]
 
 
 def shares(name: str, how: How) -> tuple[dict[int, Counter[int]], set[object]]:
     """How many rows each task takes in, and the answers."""
-    program, items = augury.compile(RULES[name].text), history(name)
+    program, items = program_of(name), history(name)
     if how == "batch":
         local = Local(program, items, longest=True, seed=name, typed=True)
         found, _ = local.batch(BUCKETS)
@@ -99,7 +119,7 @@ def shares(name: str, how: How) -> tuple[dict[int, Counter[int]], set[object]]:
 @pytest.mark.parametrize("name", RULES)
 def test_rows_spread_over_tasks(name: str, how: How) -> None:
     rule, until = RULES[name], 399 if how == "batch" else 500
-    expected = {e.content for e in augury.run(augury.compile(rule.text), history(name), until=until) if e.end < 400}
+    expected = {e.content for e in augury.run(program_of(name), history(name), until=until) if e.end < 400}
     tasks, found = shares(name, how)
     assert expected and found == expected
     widest = max(max(rows.values()) / sum(rows.values()) for rows in tasks.values())

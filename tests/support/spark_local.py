@@ -8,6 +8,7 @@ What Catalyst does is done here in Python: the layout of rows, the hash of a key
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import random
@@ -381,6 +382,13 @@ class Local:
                 watermark = greatest // 1000 - lateness // 1000 if calendar else greatest + packages.SHIFT - lateness
             told.frontiers.append(self.frontier(greatest, lateness))
             rows: list[Row] | None = None
+            if later and self.chance.random() < 0.2:  # an attempt that is killed before it counts
+                states = copy.deepcopy([operator.states for _, operator, _ in hosted])
+                lost: list[Row] | None = None
+                for stage, operator, own in hosted[: self.chance.randrange(1, len(hosted) + 1)]:
+                    lost = operator.batch(running._stage_rows(own, batch, lost), stage, max(watermark, 0))
+                for (_, operator, _), state_before in zip(hosted, states, strict=True):
+                    operator.states = state_before
             for stage, operator, own in hosted:
                 rows = operator.batch(running._stage_rows(own, batch, rows), stage, max(watermark, 0))
             running._hear(told, number, rows or [], spread)

@@ -244,6 +244,16 @@ def test_what_cannot_be_taken_over_is_refused_with_the_reason(tmp_path: Path) ->
             other.check()
 
 
+def test_a_batch_that_was_written_belongs_to_the_program_that_wrote_it(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    other = replace(options(tmp_path), task=Task(augury.compile(CHANGED), (), settings=Settings(lateness=0)))
+    other.check()
+    write(made / "output" / "ready.json", sealed({"batch": 2, "parts": {"output": "out"}}), sums=False)
+    options(tmp_path).check()
+    with pytest.raises(augury.RunError, match="the answers of batch 2 are written"):
+        other.check()
+
+
 def test_copies(tmp_path: Path) -> None:
     made = make(tmp_path)
     copy(made, tmp_path / "copied")

@@ -20,7 +20,7 @@ from augury.core.errors import DataError, Source
 from augury.engine.saved import write_file
 from augury.settings import Task
 from augury.sinks import make_folder
-from augury.spark.checkpoint_files import check_files, damaged, last_watermark, sealed, unsealed
+from augury.spark.checkpoint_files import check_complete, check_files, damaged, last_watermark, sealed, unsealed
 from augury.spark.packages import SHIFT
 from augury.spark.starting import usual_buckets
 from augury.spark.state import check_program
@@ -33,6 +33,7 @@ _UNFORMATTED = {
 }  # fmt: skip
 
 
+_OF_VERSION = ("program", "rules", "outputs", "since")
 _OF_PROGRAM = ("rules", "outputs", "declared_events")
 
 
@@ -119,11 +120,7 @@ class StreamOptions:
     def versions(self) -> list[dict[str, Any]]:
         """The earlier programs of the checkpoint, the oldest first: their sources, and since when their new rules saw events."""
         earlier = list(self.saved.get("versions", ()))
-        return (
-            [*earlier, {name: self.saved.get(name) for name in ("program", "rules", "since")}]
-            if self._is_new_program
-            else earlier
-        )
+        return [*earlier, {name: self.saved.get(name) for name in _OF_VERSION}] if self._is_new_program else earlier
 
     @cached_property
     def since(self) -> int | None:
@@ -170,13 +167,13 @@ class StreamOptions:
     # What can be known to be wrong before Spark starts
 
     def check(self) -> None:
-        self._check_checkpoint()
+        self.check_checkpoint()
         for destination in (self.output, self.late or "-"):
             if destination != "-" and "://" not in destination:
                 self._check_folder(Path(destination))
         self.spark_trigger()
 
-    def _check_checkpoint(self) -> None:
+    def check_checkpoint(self) -> None:
         """Refuses the checkpoint of another program or other settings, and says what has changed."""
         if self.saved:
             new = self.fingerprint
@@ -195,6 +192,7 @@ class StreamOptions:
             check_program(saved, new)
             if (change := self.upgrade()) is not None:
                 change.check()
+                check_complete(self.checkpoint)
             check_files(self.checkpoint, noted="format" in self.saved)
 
     def _check_folder(self, path: Path) -> None:
@@ -202,8 +200,9 @@ class StreamOptions:
         if path.exists() and not path.is_dir():
             raise DataError("is a file; a stream writes to a folder", str(path))
         entries = [e.name for e in path.iterdir()] if path.is_dir() else []
+        outputs = {name for version in [*self.versions, self.saved] for name in version.get("outputs", ())}
         for name in entries:
-            if not name.startswith("batch=") and name not in self.task.plan.outputs:
+            if not name.startswith("batch=") and name not in {*self.task.plan.outputs, *outputs}:
                 raise DataError(f"has other files, such as {name}", str(path), "name a new folder")
         if entries and not self.saved:
             hint = "name a new folder, or resume its checkpoint"

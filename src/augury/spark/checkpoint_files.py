@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from augury.core.errors import SnapshotError
+from augury.core.errors import RunError, SnapshotError
 
 _HINT = "restore the checkpoint from a copy, or start with a new checkpoint and a new output"
 _STATE_FILE = re.compile(r"([0-9]+)(?:_[^.]+)?\.(changelog|zip)")
@@ -67,6 +67,17 @@ def check_spark_files(spark: Path, delivered: int = -1) -> None:
 def last_batches(spark: Path) -> tuple[int | None, int | None]:
     """The last batch that has begun, and the last one that was committed."""
     return max(_numbers(spark / "offsets"), default=None), max(_numbers(spark / "commits"), default=None)
+
+
+def check_complete(checkpoint: Path) -> None:
+    """Raises RunError where the answers of a batch are written that Spark has not completed: it is for the program that
+    wrote them to repeat it."""
+    batch, (_, ended) = _delivered(checkpoint / "output" / "ready.json"), last_batches(checkpoint / "spark")
+    if batch > (-1 if ended is None else ended):
+        raise RunError(
+            f"the answers of batch {batch} are written, but the batch was broken off before its end",
+            "start the stream once more with the earlier program and --trigger once, then change it",
+        )
 
 
 def last_watermark(spark: Path) -> int | None:

@@ -48,6 +48,7 @@ from augury.spark.state import Bucket, BucketStep, CachedSession, know
 # Codes of rows that tell of events that came too late, whose id names another event, how many are known already, and of
 # answers of types that an earlier version of the program had; and of events whose time is too far in the future.
 LATE, REJECTED, REPEATED, RETRACTED, AHEAD = -2, -3, -4, -5, -6
+METRICS = "augury"  # the name of what a query observes of each batch
 _TIME = "augury_event_time"
 _FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
@@ -186,9 +187,8 @@ class DetectionStream(Outputs):
             read |= set(stage.reads)
         assert result is not None
         codes = [pipeline.layout.codes[t] for t in staged.plan.derived if t[0] in outputs]
-        return (
-            result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin").withColumn("trace", listed())
-        )
+        result = result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin")
+        return result.observe(METRICS, *_metrics()).withColumn("trace", listed())
 
     def hosted(self, staged: Stages) -> list[tuple[Stage, Work]]:
         """The stages with what their workers need, and behind them the one that merges what several buckets may make.
@@ -358,6 +358,21 @@ def _facts_digest(work: Work) -> str:
 
 def _digest(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=6).hexdigest()
+
+
+def _metrics() -> list[Column]:
+    """What a batch has brought, under the names of `stats()`: in the progress of a query, as observed metrics."""
+    type, answer = F.col("type"), F.col("type") >= 0
+    counted = {
+        "matches": F.count_if(answer & (F.col("op") > 0)),
+        "retracted": F.count_if((answer & (F.col("op") < 0)) | (type == RETRACTED)),
+        "late": F.count_if(type == LATE),
+        "ahead": F.count_if(type == AHEAD),
+        "rejected": F.count_if(type == REJECTED),
+        "repeated": F.coalesce(F.sum(F.when(type == REPEATED, F.col("start"))), F.lit(0)),
+        "errors": F.coalesce(F.sum(F.when(type == host.ERROR, F.col("start"))), F.lit(0)),
+    }
+    return [column.alias(name) for name, column in counted.items()]
 
 
 def late_rows(rows: DataFrame) -> DataFrame:

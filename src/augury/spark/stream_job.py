@@ -124,12 +124,20 @@ class StreamJob(FileRun):
         with user_errors(self.places):
             versions = [self._version(spark, task, version) for version in options.versions]
             self.stream = DetectionStream(self.pipeline, versions, options.since)
-        options.save(self.pipeline.inputs_clock)
+        self.described = False  # whether the checkpoint says of what it is one
+        if not options.saved:
+            self._describe()
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
         self.seen = -1
         self.came = False  # whether events have come since somebody looked
+
+    def _describe(self) -> None:
+        """Says in the checkpoint of what it is one; of another program only once a batch of it has been computed."""
+        if not self.described:
+            self.options.save(self.pipeline.inputs_clock)
+            self.described = True
 
     def _version(self, spark: SparkSession, task: Task, saved: dict[str, Any]) -> Version:
         """An earlier version of the program, over the same events."""
@@ -213,6 +221,7 @@ class StreamJob(FileRun):
         try:
             # All rows are computed, also those of a batch that exists already: that is what moves the state on.
             totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
+            self._describe()
             counts = {row["type"]: row["sum"] if row["type"] == REPEATED else row["count"] for row in totals}
             detections = sum(n for code, n in counts.items() if code >= 0)
             late, rejected = counts.get(LATE, 0) + counts.get(AHEAD, 0), counts.get(REJECTED, 0)
