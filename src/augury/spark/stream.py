@@ -135,17 +135,17 @@ class DetectionStream(Outputs):
     @property
     def events(self) -> DataFrame:
         """All changes in one stream: op, type, arguments as JSON, start, end, id, trace."""
-        return self.pipeline.as_json(self.all_rows(self.pipeline.plan.outputs), changes=True)
+        return self.pipeline.as_json(self._observed, changes=True)
 
     @property
     def wide(self) -> DataFrame:
         """All changes in one stream: op, type, a column for each attribute name, start, end, id, trace."""
-        return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=True)
+        return self.pipeline.wide(self._observed, changes=True)
 
     @property
     def everything(self) -> DataFrame:
         """Answers, late events and errors in one stream, for one query: `parts` takes a batch of it apart."""
-        return self.all_rows(self.pipeline.plan.outputs)
+        return self._observed
 
     def parts(self, batch: DataFrame) -> dict[str, DataFrame]:
         """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late` and `errors`."""
@@ -188,7 +188,12 @@ class DetectionStream(Outputs):
         assert result is not None
         codes = [pipeline.layout.codes[t] for t in staged.plan.derived if t[0] in outputs]
         result = result.where(F.col("type").isin(codes) | (F.col("type") < 0)).drop("origin")
-        return result.observe(METRICS, *_metrics()).withColumn("trace", listed())
+        return result.withColumn("trace", listed())
+
+    @property
+    def _observed(self) -> DataFrame:
+        """The changes of all types; the progress of a query says what each batch has brought."""
+        return self.all_rows(self.pipeline.plan.outputs).observe(METRICS, *_metrics())
 
     def hosted(self, staged: Stages) -> list[tuple[Stage, Work]]:
         """The stages with what their workers need, and behind them the one that merges what several buckets may make.
