@@ -145,6 +145,16 @@ def test_keys_are_ids_and_tombstones_revoke(kafka: Server, topic: Topic, tmp_pat
     assert None in [value for _, value in consumed(kafka, outward)]
 
 
+def test_a_message_takes_the_place_of_the_earlier_ones_of_its_key(kafka: Server, topic: Topic) -> None:
+    name = topic()
+    produce(kafka, name, [("k", {"speed": 1}), ("k", {"speed": 2}), ("k", None)])
+    with opened(open_source(f"kafka://127.0.0.1:{kafka.port}/{name}?key=replace")) as source:
+        lines = [json.loads(line) for delivery in source.poll(10, 10) for line in delivery.data.splitlines()]
+    assert [(line["op"], line["id"], line["version"]) for line in lines] == [
+        ("replace", "k", 1), ("replace", "k", 2), ("revoke", "k", 3),
+    ]  # fmt: skip
+
+
 def test_messages_that_are_no_events_are_dead_letters(kafka: Server, topic: Topic, tmp_path: Path) -> None:
     inward, outward = topic(), topic()
     hostile = [
@@ -242,7 +252,7 @@ def test_a_broker_that_is_not_there_is_tried_again(kafka: Server, topic: Topic, 
     ("address", "message"),
     [
         ("kafka://host:9092", "names no topic"),
-        ("kafka://host:9092/t?key=value", "is its `id`, or `ignore`"),
+        ("kafka://host:9092/t?key=value", "is its `id`, `replace` or `ignore`"),
         ("kafka://host:9092/t?format=xml", "unknown format"),
         ("kafka://host:9092/t?format=csv", "have no header"),
         ("kafka://host:9092/t?format=avro", "needs a schema"),

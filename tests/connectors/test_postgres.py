@@ -136,6 +136,31 @@ def test_facts_follow_a_table(database: Database, tmp_path: Path) -> None:
     assert [change["args"][0] for change in changes] == ["creek", "lake", "hill", "hill"]
 
 
+def test_rows_are_events_that_updates_replace_and_deletes_revoke(database: Database, tmp_path: Path) -> None:
+    database.run("CREATE TABLE reading (n int PRIMARY KEY, station text, speed float, measured timestamptz)")
+    database.run("INSERT INTO reading SELECT n, 's', n, to_timestamp(1760000000 + n) FROM generate_series(1, 4) n")
+    program = "event reading(station: string, speed: float).\noutput high.\nhigh(S, V) <- reading(S, V) WHERE V > 2.\n"
+    address = f"reading={database.address('reading')}?columns=station,speed&time=measured"
+    standing: dict[str, list[Any]] = {}
+
+    def note(change: dict[str, Any]) -> None:
+        if change["op"] == "insert":
+            standing[change["id"]] = change["args"][1]
+        else:
+            del standing[change["id"]]
+
+    with service(database, tmp_path, program, sources=address, sinks=note, lateness="1h").running():
+        wait_for(lambda: sorted(standing.values()) == [3, 4])
+        database.run("UPDATE reading SET speed = 7 WHERE n = 1")
+        wait_for(lambda: sorted(standing.values()) == [3, 4, 7])
+        database.run("UPDATE reading SET n = 9, speed = 8 WHERE n = 3")
+        wait_for(lambda: sorted(standing.values()) == [4, 7, 8])
+        database.run("DELETE FROM reading WHERE n = 4")
+        wait_for(lambda: sorted(standing.values()) == [7, 8])
+        database.run("INSERT INTO reading VALUES (4, 's', 6, to_timestamp(1760000004))")
+        wait_for(lambda: sorted(standing.values()) == [6, 7, 8])
+
+
 def test_changes_while_nobody_reads_are_read_later(database: Database, tmp_path: Path) -> None:
     database.run("CREATE TABLE t (id int PRIMARY KEY, v float, ok bool, n numeric, d timestamptz)")
     source = open_source(database.address("t"))

@@ -165,9 +165,13 @@ def test_changes_of_a_delta_table_revoke(tmp_path: Path) -> None:
     feed_on = {"delta.enableChangeDataFeed": "true"}
     deltalake.write_deltalake(tmp_path / "t", pa.Table.from_pylist(rows), configuration=feed_on)
     deltalake.DeltaTable(tmp_path / "t").delete("id = 'r1'")
+    deltalake.DeltaTable(tmp_path / "t").update(predicate="id = 'r2'", updates={"speed": "20.0"})
     with opened(open_source(f"delta://{tmp_path}/t?follow=false")) as source:
-        lines = [json.loads(line) for _ in range(4) for d in source.poll(10, 1) for line in d.data.splitlines()]
-    assert [line.get("op", "insert") for line in lines] == ["insert"] * 3 + ["revoke"] and lines[3]["id"] == "r1"
+        lines = [json.loads(line) for _ in range(5) for d in source.poll(10, 1) for line in d.data.splitlines()]
+    assert [(line["op"], line["id"], line["version"]) for line in lines[2:]] == [
+        ("replace", "r2", 1), ("revoke", "r1", 2), ("replace", "r2", 3),
+    ]  # fmt: skip
+    assert len(lines) == 5
     deltalake.write_deltalake(tmp_path / "u", pa.Table.from_pylist(rows))
     deltalake.DeltaTable(tmp_path / "u").delete("id = 'r1'")
     with (

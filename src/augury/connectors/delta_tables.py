@@ -3,8 +3,8 @@
     delta:///data/readings?start=12                  a path, or s3://… behind delta+, as in delta+s3://bucket/readings
     delta:///data/alerts?mode=merge
 
-In: the rows of each version since `start`, in order; with the change data feed (`delta.enableChangeDataFeed`) an update is a
-revocation of what was and an insertion, a delete a revocation, and the id of a row is the column `id`. Out: `append` writes each
+In: the rows of each version since `start`, in order; with the change data feed (`delta.enableChangeDataFeed`) the id of a row is
+the column `id`, its version that of the table: an update replaces, a delete revokes. Out: `append` writes each
 change with its `op`; `merge` keeps one row for each answer that stands. Both store the step with the commit: each is there once.
 """
 
@@ -56,6 +56,8 @@ def _path(address: Address) -> str:
 
 
 class DeltaSource(EventSource):
+    sampled: ClassVar[bool] = True
+
     def __init__(self, address: Address) -> None:
         self.address, self.options, self.path = address, address.read(TableInOptions), _path(address)
         self._version = self.options.start - 1
@@ -96,17 +98,22 @@ class DeltaSource(EventSource):
             rows = pa.table(table.load_cdf(starting_version=version, ending_version=version)).to_pylist()
             order = {"delete": 0, "update_preimage": 0, "insert": 1, "update_postimage": 1}
             lines: list[bytes] = []
+            number = {"version": version + 1}  # an input without a version has version 0
             for row in sorted(rows, key=lambda row: order[row["_change_type"]]):
                 kind = row.pop("_change_type")
+                if kind == "update_preimage":
+                    continue
                 row = {
                     name: value for name, value in row.items() if not name.startswith("_commit") and value is not None
                 }
-                if kind in ("delete", "update_preimage"):
+                if kind == "delete":
                     if "id" not in row:
                         raise RunError(
                             f"{self.address}: rows that change have no column `id`, by which they are revoked"
                         )
-                    lines.append(_line({"op": "revoke", "id": f"{row['id']}"}))
+                    lines.append(_line({"op": "revoke", "id": f"{row['id']}", **number}))
+                elif "id" in row:
+                    lines.append(_line({**row, "op": "replace", "id": f"{row['id']}", **number}))
                 else:
                     lines.append(_line(row))
             return lines

@@ -98,6 +98,8 @@ def _hidden(path: Path) -> bool:
 class GrowingFiles(EventSource):
     """Lines of files, as they are added."""
 
+    sampled: ClassVar[bool] = True
+
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(FileOptions)
         self.files = LocalFiles(address.path) if address.scheme == "file" else RemoteFiles(address)

@@ -2,8 +2,8 @@
 
     kafka://[user:password@]host:9092/topic[,topic]?from=latest&format=avro&registry=http://…
 
-In: the key of a message is the id of its event where that names none, unless `key=ignore`; a tombstone revokes the event of
-its key. Time passes by itself in each partition. All partitions are read, and their offsets are part of the state: a consumer
+In: the key of a message is the id of its event where that names none, unless `key=ignore`; with `key=replace` a message takes the
+place of the earlier ones of its key, its version being the offset. A tombstone revokes the event of its key. Time passes by itself in each partition. All partitions are read, and their offsets are part of the state: a consumer
 group receives them, where one is named, and is not asked.
 
 Out: the key is the id of an answer, the value its line; a tombstone retracts it. The steps of a service are transactions, which
@@ -105,6 +105,7 @@ class BrokerProblems:
 
 
 class KafkaSource(EventSource):
+    sampled: ClassVar[bool] = True
     parted: ClassVar[bool] = True
 
     def __init__(self, address: Address) -> None:
@@ -112,8 +113,10 @@ class KafkaSource(EventSource):
         self.topics = [topic for topic in address.path.strip("/").split(",") if topic]
         if not self.topics or not address.host:
             raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
-        if self.options.key not in ("id", "ignore"):
-            raise RunError(f"{address}: the key of a message is its `id`, or `ignore`, not `{self.options.key}`")
+        if self.options.key not in ("id", "replace", "ignore"):
+            raise RunError(
+                f"{address}: the key of a message is its `id`, `replace` or `ignore`, not `{self.options.key}`"
+            )
         if self.options.start not in ("earliest", "latest"):
             raise RunError(f"{address}: reading starts at the `earliest` or `latest` message")
         self._decode = decoder_of(self.options)
@@ -212,8 +215,8 @@ class KafkaSource(EventSource):
             value, key = message.value(), message.key()
             if value is None:
                 if key is not None:
-                    lines.append(_revocation(key))
-            elif plain and (key is None or self.options.key != "id"):
+                    lines.append(_revocation(key, message.offset() + 1 if self.options.key == "replace" else None))
+            elif plain and (key is None or self.options.key == "ignore"):
                 lines.append(value)
             else:
                 try:
@@ -234,10 +237,12 @@ class KafkaSource(EventSource):
 
     def _line(self, message: Any, value: bytes, key: bytes | None) -> bytes:
         """A message as a line: with its key as the id, headers and its time, where the event has none of these."""
-        named = self.options.key == "id" and key is not None
+        named = self.options.key != "ignore" and key is not None
+        replaces = self.options.key == "replace"
         if self._csv:
             return value
-        if self._decode is None and named and not self._headers and not self.options.time and b'"id"' not in value:
+        simple = self._decode is None and not self._headers and not self.options.time and not replaces
+        if simple and named and b'"id"' not in value:
             text = value.strip()
             if text.startswith(b"{") and len(text) > 2:
                 assert key is not None
@@ -255,6 +260,8 @@ class KafkaSource(EventSource):
             event = {**{name: headers[name] for name in self._headers if name in headers}, **event}
         if named and "id" not in event and key is not None:
             event["id"] = key.decode("utf-8", "replace")
+        if replaces and "version" not in event and event.get("op") is None:
+            event |= {"op": "replace", "version": message.offset() + 1}
         if self.options.time == "message" and not {"time", "start", "end"} & event.keys():
             event["time"] = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime((stamp := message.timestamp()[1]) // 1000))
             event["time"] += f".{stamp % 1000:03}Z"
@@ -305,8 +312,9 @@ def _part(name: str) -> tuple[str, int]:
     return topic, int(number)
 
 
-def _revocation(key: bytes) -> bytes:
-    return orjson.dumps({"op": "revoke", "id": key.decode("utf-8", "replace")})
+def _revocation(key: bytes, version: int | None) -> bytes:
+    line = {"op": "revoke", "id": key.decode("utf-8", "replace")}
+    return orjson.dumps(line if version is None else {**line, "version": version})
 
 
 class KafkaSink(AnswerSink):

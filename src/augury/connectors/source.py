@@ -24,6 +24,7 @@ class EventSource(ABC):
 
     replayable: ClassVar[bool] = True
     parted: ClassVar[bool] = False  # whether time passes in each part by itself
+    sampled: ClassVar[bool] = False  # whether reading some events changes nothing on the other side
     type: str | None = None  # of events that name none
     facts: str = ""  # the predicate whose facts it delivers, instead of events
 
