@@ -141,7 +141,7 @@ def test_rows_are_events_that_updates_replace_and_deletes_revoke(database: Datab
     database.run("INSERT INTO reading SELECT n, 's', n, to_timestamp(1760000000 + n) FROM generate_series(1, 4) n")
     program = "event reading(station: string, speed: float).\noutput high.\nhigh(S, V) <- reading(S, V) WHERE V > 2.\n"
     address = f"reading={database.address('reading')}?columns=station,speed&time=measured"
-    standing: dict[str, list[Any]] = {}
+    standing: dict[str, float] = {}
 
     def note(change: dict[str, Any]) -> None:
         if change["op"] == "insert":

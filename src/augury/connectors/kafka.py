@@ -350,6 +350,8 @@ class KafkaSink(AnswerSink):
             "queue.buffering.max.messages": 200_000,
             "reconnect.backoff.max.ms": 1000,
             "message.timeout.ms": 30_000,
+            "retry.backoff.ms": 5,  # a transaction waits so long for the end of the one before
+            "retry.backoff.max.ms": 20,
             "error_cb": self._problems,
         }
         if self.options.transactions:

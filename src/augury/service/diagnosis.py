@@ -78,14 +78,14 @@ def _spark() -> CheckResult:
 
 def _kernels() -> CheckResult:
     """Whether compiled loops are found again at the next start."""
-    from numba import config, njit
+    from numba import njit
 
     began = time.perf_counter()
     njit(lambda x: x + 1)(1)
     seconds = time.perf_counter() - began
-    if config.DISABLE_JIT:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return CheckResult("kernels", "warning", "compilation is off", "unset NUMBA_DISABLE_JIT: large steps are slow")
-    folder = Path(config.CACHE_DIR) if config.CACHE_DIR else Path(__file__).parents[1] / "storage"
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1] / "storage")
     if not os.access(folder, os.W_OK):
         remedy = "set NUMBA_CACHE_DIR to a folder that can be written, so that loops are compiled once"
         return CheckResult("kernels", "warning", f"{folder} cannot be written", remedy)
@@ -146,8 +146,7 @@ def _end(
         yield CheckResult(
             what,
             "error",
-            redacted(error.message),
-            redacted(error.hint or "check the address, and that the server runs"),
+            *_said(error),
         )
         return
     if program is not None and isinstance(end, EventSource) and end.sampled:
