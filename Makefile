@@ -38,6 +38,9 @@ mutants: setup ## whether the tests notice when the engine is broken
 faults: setup ## kills, full disks, flipped bits, poisoned rows, races: whether what is promised holds
 	@$(PY) scripts/faults $(ARGS)
 
+services: setup ## fetch and start Kafka, PostgreSQL, MQTT, Redis and NATS, for trying out connectors
+	@$(PY) scripts/services $(ARGS)
+
 fmt: setup ## format the code
 	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q .
 
