@@ -162,7 +162,7 @@ def test_spark_writes_parquet(augury: Augury, spark: Any) -> None:
     assert augury(*run, "out", "--engine", "spark").code == 0  # written anew
     Path("out/mine.txt").write_text("keep me")
     failed(augury(*run, "out"), "has other files, such as mine.txt")
-    failed(augury(*run, "."), "is an input, too")
+    failed(augury(*run, "."), "is also an input")
     assert Path("out/mine.txt").exists()
 
 
@@ -328,7 +328,7 @@ def test_stream_resumes_where_it_stopped(augury: Augury, spark: Any) -> None:
     assert "rule `rise` has changed: it starts anew" in done.err, done.err
     Path("rules.aug").write_text(RULES)
     failed(augury(*run, "--output", "out", "--buckets", "3"), "buckets was 2, is 3")
-    failed(augury(*run, "--output", "in"), "is an input, too")
+    failed(augury(*run, "--output", "in"), "is also an input")
 
 
 def test_a_stream_from_standard_input_to_standard_output(augury: Augury) -> None:
