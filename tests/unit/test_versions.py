@@ -1,6 +1,7 @@
 """Versions of inputs: in every form in which they come, in sessions that save and forget, and beside what is rejected."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 
 import augury
 from augury import DataError, Event, Revocation
+from augury.core.clock import Clock
+from augury.core.model import HistoryItem
+from augury.reference import evaluate
 
 PROGRAM = "event order(n: int, amount: int). paid(N, A) <- order(N, A)."
 ROWS: list[dict[str, Any]] = [
@@ -135,3 +139,34 @@ def test_a_step_that_fails_leaves_the_versions_as_they_were() -> None:
     assert not session.input_ids.versions
     session.push([Event("order", (1, 8), 0, id="e", version=1)])
     assert session.stats()["accepted"] == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_at_once_are_what_they_are_one_by_one(seed: int) -> None:
+    """Versions, repeats, conflicts and revocations of few ids, in steps of any size, before and after a snapshot."""
+    chance = random.Random(seed)
+    items: list[HistoryItem] = []
+    for number in range(300):
+        id, args = f"i{chance.randrange(120)}", (chance.randrange(3), chance.randrange(3))
+        type, time = chance.choice("ab"), number // 4
+        match chance.randrange(12):
+            case 0:
+                items.append(Revocation(id, None, chance.choice([None, 1, 2])))
+            case 1 | 2 | 3 | 4:
+                items.append(Event(type, args, time, id=chance.choice([id, id, ""])))
+            case _:
+                items.append(Event(type, args, time, id=id, version=chance.randrange(4)))
+    rules = "e(X, N) <- a(X, N). c(X, count()) <- o: b(X, N), w: extend_backward(o, 5s), while w: collect a(X, M)."
+    program, size = augury.compile(rules), chance.choice([300, 150, 90])
+    session = program.session(clock="logical")
+    for first in range(0, len(items), size):
+        session.push(items[first : first + size])
+    nothing: list[HistoryItem] = []
+    later: list[HistoryItem] = [Event("a", (1, 1), 90, id="i3", version=9), Revocation("i5")]
+    for part in (nothing, later):
+        items += part
+        session = program.restore(session.snapshot())
+        session.push(part)
+        assert {e.content for e in session.events()} == {
+            e.content for e in evaluate(program.plan, items, Clock()).events
+        }
