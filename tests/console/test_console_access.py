@@ -61,6 +61,8 @@ def test_the_page_of_this_server_may_ask(console: tuple[str, httpx.Client]) -> N
         ("timeline", b'{"edges": [1, 2], "more": 1}', 400), ("timeline", b"[" * 100_000, 400),
         ("item", b'{"type": "smoke", "id": "nope"}', 422), ("item", b'{"type": "smoke", "id": null}', 400),
         ("why", b'{"type": "smoke", "id": "s1", "all": 1}', 400), ("nothing", b"{}", 404),
+        ("what-if", b'{"edits": [{"kind": 1}]}', 400), ("what-if", b'{"edits": [3]}', 400), ("what-if", b'{"sources": {"a": 1}}', 400),
+        ("why-not", b'{"atom": "alarm("}', 422), ("why-not", b'{"atom": "smoke(1)"}', 422), ("goals", b'{"moment": "now"}', 400),
         ("about", b"{}" + b" " * 1_000_001, 413), ("overview", b'{"edges": []}', 422),
     ],
 )  # fmt: skip

@@ -24,7 +24,6 @@ from augury.program import compile
 from augury.settings import Settings
 
 CHROMIUM = "/usr/bin/chromium"
-_INSTALLING = 120  # seconds
 _OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -65,10 +64,11 @@ def _installed() -> bool:
         return False
     quick = ("-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10", "-o", "DPkg::Lock::Timeout=30")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (("update", "-qq"), ("install", "-y", "-qq", "--no-install-recommends", "chromium")):
+    install = ["install", "-y", "-qq", "--no-install-recommends", "chromium"]
+    for seconds, words in ((30, ["update", "-qq"]), (90, install)):
         try:
             subprocess.run(
-                ["apt-get", *quick, *words], env=environment, capture_output=True, timeout=_INSTALLING, check=True
+                ["apt-get", *quick, *words], env=environment, capture_output=True, timeout=seconds, check=True
             )
         except (subprocess.SubprocessError, OSError):
             return False
