@@ -601,3 +601,12 @@ def test_command_shows_its_help(name: str) -> None:
 
 def test_mistyped_command_is_corrected() -> None:
     assert "Did you mean 'check'?" in CliRunner().invoke(cli, ["chek"]).output
+
+
+def test_warm_runs_applications_with_compiled_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr("augury.cli.warm.EXAMPLES", ("wildfire",))
+    monkeypatch.setattr("augury.core.jit.compile_all", lambda: made.append("compiled"))
+    result = CliRunner().invoke(cli, ["warm"])
+    assert result.exit_code == 0, result.output
+    assert made == ["compiled"] and "compiled what 1 application needs" in result.output

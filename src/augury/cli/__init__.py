@@ -38,6 +38,7 @@ COMMANDS = {
     "repl": ("repl", "A prompt for rules, events and questions."),
     "lsp": ("lsp", "Run the language server, which editors start."),
     "bench": ("bench", "Measure Augury beside hand-written code and other engines."),
+    "warm": ("warm", "Compile the inner loops ahead of the first large run."),
     "demo": ("demo", "Run an application that comes with Augury."),
     "new": ("new", "Write a small project into a folder."),
 }

@@ -20,7 +20,7 @@ from augury.algebra.properties import event_lengths
 from augury.algebra.timing import Lengths
 from augury.core.arrays import Array, Mask
 from augury.core.bounds import FAR
-from augury.engine.trace import inputs_of
+from augury.engine.trace import all_inputs_of
 from augury.storage.table import END, RIGHT, Table
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ def _keep_inputs(circuit: Circuit, keep: dict[int, Array]) -> None:
             child = links.child
             rows = child.data[RIGHT, : child.n][keep[id(child)]]
             supported[rows] = True
-        for row in np.flatnonzero(kept & ~supported).tolist():
-            if row not in events.kept_inputs:
-                events.kept_inputs[row] = inputs_of(circuit, events, row)
+        bare = np.flatnonzero(kept & ~supported)
+        new = bare[[row not in events.kept_inputs for row in bare.tolist()]]
+        events.kept_inputs.update(zip(new.tolist(), all_inputs_of(circuit, events, new), strict=True))
         for row, parts in events.kept_inputs.items():
             for table, position in parts if kept[row] else ():
                 keep[id(table)][position] = True

@@ -53,6 +53,29 @@ def inputs_of(circuit: Runtime, events: Derived, row: int) -> tuple[Part, ...]:
     return tuple(inputs)
 
 
+def all_inputs_of(circuit: Runtime, events: Derived, rows: RowIds) -> list[tuple[Part, ...]]:
+    """The input events of one derivation of each row, see `inputs_of`: all rows that are made alike at once."""
+    result: dict[int, tuple[Part, ...]] = {}
+    for some, leaves in _all_leaves(circuit, events.out.table, rows, LeavesCache()):
+        tables: list[Table] = []
+        columns = [np.zeros((5, 0), np.int64)]  # owners, columns, orders, tables, positions
+        for column, leaf in enumerate(leaves):
+            few = leaf.parts if isinstance(leaf, TraceInputs) else [(*leaf, np.arange(len(some)), np.zeros(len(some)))]
+            for holder, positions, owners, orders in few:
+                each = (owners, np.full(len(owners), column), orders, np.full(len(owners), len(tables)), positions)
+                columns.append(np.stack(each).astype(np.int64))
+                tables.append(holder.out.table)
+        owners, numbers, orders, places, positions = np.concatenate(columns, axis=1)
+        order = np.lexsort((orders, numbers, owners))
+        parts = [
+            (tables[i], position) for i, position in zip(places[order].tolist(), positions[order].tolist(), strict=True)
+        ]
+        ends = np.cumsum(np.bincount(owners, minlength=len(some))).tolist()
+        for row, lo, hi in zip(some.tolist(), [0, *ends[:-1]], ends, strict=True):
+            result[row] = tuple(dict.fromkeys(parts[lo:hi]))
+    return [result[i] if i in result else inputs_of(circuit, events, row) for i, row in enumerate(rows.tolist())]
+
+
 # Many traces at once
 
 

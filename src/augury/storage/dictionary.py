@@ -60,9 +60,7 @@ class Dictionary:
         self.values: dict[int, Value] = {}  # the others
         self._texts: dict[str, int] = {}  # with a pool, some of those that were looked for
         self._iris: dict[str, int] = {}
-        self._dictionaries: dict[
-            tuple[int, int, int], tuple[Any, Codes]
-        ] = {}  # of Arrow, with the codes of their texts
+        self._dictionaries: dict[tuple[int, ...], tuple[Any, Codes]] = {}  # of Arrow, with the codes of their texts
         self._ids: dict[Any, int] = {}
         self._equals: dict[Any, int] = {}
         self._hashes = np.zeros((2, 0), np.uint64)  # hash and spelling of the values, once asked for

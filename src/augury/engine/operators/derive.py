@@ -296,8 +296,10 @@ class Derived(Operator):
 
     def moved(self, places: Mapping[int, Array]) -> None:
         new_rows = places[id(self.out.table)]
+        tables = {id(table) for parts in self.kept_inputs.values() for table, _ in parts}
+        new_place = {table: places[table].tolist() for table in tables}
         self.kept_inputs = {
-            int(new_rows[row]): tuple((t, int(places[id(t)][r])) for t, r in parts)
+            int(new_rows[row]): tuple([(table, new_place[id(table)][part]) for table, part in parts])
             for row, parts in self.kept_inputs.items()
             if new_rows[row] >= 0
         }
