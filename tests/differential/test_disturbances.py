@@ -120,6 +120,12 @@ FOUND = {
             [event("v", 24, "k", 3, id="d")], [event("n", 30, "k", id="e")],
         ),
     ),
+    "a row is kept for a fact when the window is over in which it looked at what held": Story(
+        "fact latest up(K) PER () <- v(K).\nd(K, max(duration(x))) <- o: v(K), w: shift_backward(o, 3s), "
+        "while w: collect x: holding up(K) or none.",
+        ([event("v", 12, "k", id="a", start=11), event("b", 15, id="b", start=14)], "prune", [event("v", 19, "m", id="c")]),
+        lateness=1,
+    ),
     "a match that an event may still extend, whose window is over by the time it could end": Story(
         "d(K) <- n(K).\nd(K) <- NOT(d(K)).[d(K), d(K)].\ne(K, count(l)) <- ((l: d(K))*).3 PER (K) LONGEST SKIP PAST END.",
         ([event("n", 4, "m", id="a")], [event("v", 9, "m", id="b")]),

@@ -19,6 +19,7 @@ import augury
 from augury.algebra.kinds import keeps_some_matches
 from augury.algebra.nodes import Scan, SessionWindow
 from augury.algebra.plan import static_calls
+from augury.algebra.strata import Stratum, fact_edges
 from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event, HistoryItem, OrderKey
 from augury.engine import batch
@@ -30,6 +31,7 @@ from augury.knowledge.timeline import Statement, statement_tables
 from augury.program import Program
 from augury.reference import evaluate, static_graphs
 from augury.reference.finality import Finality
+from augury.semantics.pattern_rows import World
 from tests.differential.test_differential import CLOCK, Told
 from tests.generators import mixtures
 from tests.generators.run_stories import KINDS as RUN_KINDS
@@ -113,7 +115,8 @@ class Watch:
     inputs: Inputs
     answer: dict[OrderKey, Event]
     pruned: bool = False
-    open: set[OrderKey] = field(default_factory=set)  # expected answers that are not final yet
+    open: set[OrderKey] = field(default_factory=set)  # expected answers that need not be final yet
+    not_final: set[OrderKey] = field(default_factory=set)  # those that cannot be
     waiting: set[str] = field(init=False)  # types whose answers may be emitted later than they are final
 
     def __post_init__(self) -> None:
@@ -121,6 +124,8 @@ class Watch:
         run itself, and a session of events that rules derive, where nobody says how long events last."""
         rules = self.program.plan.rules if self.story.emit == "final" else ()
         reads = {rule.type: {node.type for node in rule.nodes if isinstance(node, Scan)} for rule in rules}
+        for edge in fact_edges(self.program.plan) if rules else ():
+            reads.setdefault(edge.head[0], set()).add(edge.reads[0])
         chosen = {rule.type for rule in rules if any(map(keeps_some_matches, rule.nodes))}
         sessions = {r.type for r in rules for x in r.nodes if isinstance(x, SessionWindow) and x.input.type in reads}
         self.waiting = chosen | sessions if self.story.longest is None else set()
@@ -146,19 +151,31 @@ class Watch:
         rdf = static_knowledge() if self.story.language == "spaseq" else ()
         graphs = static_graphs(Graphs.of(rdf), self.program.plan)
         finality = self._finality(until)
-        observe = None if finality is None else finality.observe
+
+        def observe(world: World, stratum: Stratum) -> None:
+            for one in finality:
+                one.observe(world, stratum)
+
         model = evaluate(self.program.plan, self.inputs.items, CLOCK, facts, until, graphs=graphs, observe=observe)
-        self.open = {e.content for e in model.events if finality is not None and not finality.is_final(e, model)}
+        self.open, self.not_final = (
+            ({e.content for e in model.events if not one.is_final(e, model)} for one in finality)
+            if finality
+            else (set(), set())
+        )
         return {event.content for event in model.events}
 
-    def _finality(self, until: int) -> Finality | None:
-        """Where runs and sessions wait for what may come: which answers are final, for inputs as long as those so far."""
+    def _finality(self, until: int) -> list[Finality]:
+        """Where runs and sessions wait for what may come: which answers are final, for inputs as long as those so far.
+
+        First by where events may start alone, then also by where they may end.
+        """
         nodes = (node for rule in self.program.plan.rules for node in rule.nodes)
         waits = any(isinstance(node, SessionWindow) or keeps_some_matches(node) for node in nodes)
         if self.story.emit == "early" or not waits:
-            return None
+            return []
         lasting = max((e.end - e.start for e in self.inputs.items if isinstance(e, Event)), default=0)
-        return Finality(self.program.plan, CLOCK, until, lasting if self.story.longest is None else self.story.longest)
+        longest = lasting if self.story.longest is None else self.story.longest
+        return [Finality(self.program.plan, CLOCK, until, longest, by_ends) for by_ends in (False, True)]
 
     def compare(self, until: int | None, over: bool = False) -> None:
         expected = set() if until is None else self.expected(until)
@@ -166,7 +183,7 @@ class Watch:
         missing -= set() if over else self.open
         missing = {content for content in missing if over or content[0] not in self.waiting}
         assert not missing and not wrong, f"missing {shown(missing)}, wrong {shown(wrong)}"
-        early = self.open & self.answer.keys() if self.story.longest is not None and not over else set()
+        early = self.not_final & self.answer.keys() if self.story.longest is not None and not over else set()
         assert not early, f"emitted before they are final {shown(early)}"
 
     def act(self, action: object) -> Changes:
@@ -228,9 +245,8 @@ class Watch:
                 self._compare_batch(self.inputs.now)
 
     def _compare_batch(self, until: int) -> None:
-        """All at once, in another order: the same answers."""
-        items = self.inputs.items[::-1]
-        model = batch.evaluate(self.program, items, CLOCK, self.story.facts, until)
+        """All at once: the same answers."""
+        model = batch.evaluate(self.program, self.inputs.items, CLOCK, self.story.facts, until)
         found, outputs = {event.content for event in model.events}, set(self.program.plan.outputs)
         expected = {content for content in self.answer if content[0] in outputs}
         missing, wrong = expected - found, {content for content in found - expected if content[0] in outputs}

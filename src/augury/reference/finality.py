@@ -40,6 +40,7 @@ class Finality:
     clock: Clock
     frontier: int
     longest: int  # in time points
+    by_ends: bool = True  # whether a window is also closed for what could start inside it, but not end there
     since: dict[Predicate, int] = field(default_factory=dict)
     limits: dict[Predicate, int] = field(default_factory=dict)
     open: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
@@ -147,6 +148,8 @@ class Finality:
 
     def _latest_end(self, runs: RunEvaluator, match: RunMatch) -> int:
         """When the windows of a run close that a match has begun."""
+        if not self.by_ends:
+            return FAR
         return min((match.start + self.clock.length(window) for window in runs.run.windows), default=FAR)
 
     def _latest_start(self, runs: RunEvaluator, match: RunMatch) -> int:
@@ -161,7 +164,7 @@ class Finality:
             ends = [row.end for row in rows if agree(match.binding, row.binding) is not None]
         lasts = [*match.lasts, match.iterations[-1].parts[-1] if count else None]
         source = max(i for i, last in enumerate(lasts) if last is not None)
-        latest = [*ends, self._latest_end(runs, match)]
+        latest = [*ends, *(match.start + self.clock.length(window) for window in run.windows)]
         tick = self.clock.tick if self.clock.kind == "logical" else 1
         for bound in start_bounds(run, source, number, tick):
             last = lasts[bound.part]

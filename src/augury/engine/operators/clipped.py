@@ -77,7 +77,8 @@ class DistinctWindows(Operator):
         self.row_of = dict(zip(self._windows(table, standing, fields), standing.tolist(), strict=True))
         self.counts = dict.fromkeys(standing.tolist(), 0)
         for window in self._windows(rows.table, rows.table.standing(), self.fields):
-            self.counts[self.row_of[window]] += 1
+            if (row := self.row_of.get(window)) is not None:  # a row may be kept for others once its window is over
+                self.counts[row] += 1
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
