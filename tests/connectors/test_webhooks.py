@@ -168,6 +168,20 @@ def test_an_incident_is_opened_and_resolved(tmp_path: Path) -> None:
     assert (opened_one["state"], resolved["state"]) == ("open", "resolved")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what Apprise imports
+def test_people_are_notified_through_apprise(tmp_path: Path) -> None:
+    pytest.importorskip("apprise")
+    with receiver() as hook:
+        address = f"notify://?url=json://user:word-of-mine@127.0.0.1:{hook.port}/"
+        hook.statuses = [500]
+        service(tmp_path, [reading(1)], address).run()
+        (message,) = (json.loads(body) for _, body in hook.posted)
+    assert message["title"] == "strong(s1)" and "detected" in message["message"]
+    with pytest.raises(RunError, match="no address that Apprise knows") as error:
+        augury.live(PROGRAM, "x.jsonl", "notify://?url=word-of-mine://x", state="unused")
+    assert "word-of-mine" not in str(error.value)
+
+
 def test_server_sent_events_go_on_behind_the_last_one(tmp_path: Path) -> None:
     changes: list[dict[str, Any]] = []
     with receiver() as stream, service(tmp_path, f"http://127.0.0.1:{stream.port}/", changes.append).running():

@@ -53,6 +53,7 @@ CONNECTORS: dict[str, Connector] = {
     **dict.fromkeys(("redis", "rediss"), Connector(f"{_HERE}.redis_streams", "redis")),
     "nats": Connector(f"{_HERE}.nats_streams", "nats"),
     **dict.fromkeys(("delta", "delta+s3", "delta+gs", "delta+abfs"), Connector(f"{_HERE}.delta_tables", "delta")),
+    "notify": Connector(f"{_HERE}.notifications", "notify", reads=False),
     **dict.fromkeys(("mqtt", "mqtts"), Connector(f"{_HERE}.mqtt", "mqtt")),
     **dict.fromkeys(("postgres", "postgresql"), Connector(f"{_HERE}.postgres", "postgres")),
 }
@@ -178,6 +179,12 @@ def _expanded(text: str) -> str:
         return secret
 
     return _REFERENCE.sub(value, text)
+
+
+def hide(secret: str) -> None:
+    """A text that is never shown."""
+    if len(secret) > 2:
+        _SECRETS.add(secret)
 
 
 def redacted(text: object) -> str:

@@ -43,6 +43,6 @@ def _observer(service: LiveService, name: str) -> Callable[[Any], Iterable[Any]]
 
     def observe(options: object) -> Iterable[Any]:
         figures: Iterable[Figure] = service.metrics.figures()
-        return [Observation(figure.value, dict(figure.labels)) for figure in figures if figure.name == name]
+        return [Observation(float(figure.value), dict(figure.labels)) for figure in figures if figure.name == name]
 
     return observe
