@@ -331,6 +331,36 @@ def test_stream_resumes_where_it_stopped(augury: Augury, spark: Any) -> None:
     failed(augury(*run, "--output", "in"), "is also an input")
 
 
+def test_a_stream_goes_on_with_another_program(augury: Augury) -> None:
+    """Rules that stay lose nothing; a new one sees what comes from then on. What is held can be looked at."""
+    lines = story(60)
+    answer = [item for item in expected(augury, [*lines, END]) if item[0] != "calm"]
+    spread(lines[:30], 10, Path("in"))
+    stream = ("rules.aug", "--events", "in", "--checkpoint", "cp")
+    run = ("stream", *stream, "--lateness", "5s", "--trigger", "once", "--output", "out")
+    assert augury(*run, "--buckets", "2").code == 0
+    goals = augury("goals", *stream, "--rule", "rise")
+    assert "awaits wind" in goals.out, goals.err
+    stats = [json.loads(line) for line in augury("stats", *stream).out.splitlines()]
+    assert {item["bucket"] for item in stats if item["stage"] == 1} == {0, 1} or len(stats) > 1
+    assert "rise" in augury("why", *stream, "--event", "rise(_, _)").out
+
+    calm = next(line for line in RULES.splitlines() if line.startswith("calm"))
+    Path("rules.aug").write_text(
+        RULES.replace(calm, "blow(P) <- (wind(P, _) SEQ wind(P, _)).9s.").replace("calm,", "blow,")
+    )
+    spread([*lines[30:], END], 31, Path("in"), 100)
+    done = augury(*run)
+    assert done.code == 0, done.err
+    assert "rule `rise` is unchanged" in done.err
+    assert "rule `blow` is new" in done.err
+    found = written(Path("out"))
+    assert [item for item in found if item[0] in ("alarm", "pair")] == answer
+    assert any(item[0] == "blow" for item in found)
+    shown = augury("checkpoint", "show", "cp").out
+    assert "version 2 of its program, 4 rules\n  rise   from the beginning\n" in shown
+
+
 def test_a_stream_from_standard_input_to_standard_output(augury: Augury) -> None:
     lines = [*story(40), END]
     answer = expected(augury, lines)

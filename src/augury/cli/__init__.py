@@ -29,6 +29,8 @@ COMMANDS = {
     "doctor": ("doctor", "Check what a service needs: machine, addresses, and a sample against the program."),
     "why": ("why", "Show why an event was detected."),
     "why-not": ("why", "Show why an event was not detected, and what came nearest."),
+    "goals": ("inspect_stream", "Show the partial matches that a stream holds."),
+    "stats": ("inspect_stream", "Show what a stream has seen and what it holds."),
     "console": ("console", "Open a page that shows what a program does with its events."),
     "test": ("test", "Run the cases of TOML files."),
     "profile": ("profile", "Run a program, and show what each rule and operator costs."),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 import click
 
-from augury.cli.options import TaskOptions, as_of_option, task_options, until_option
+from augury.cli.inspect_stream import opened
+from augury.cli.options import Cluster, TaskOptions, as_of_option, spark_options, task_options, until_option
+from augury.core.clock import Clock
 from augury.core.errors import AuguryError, RunError
+from augury.core.model import Event
 from augury.engine.batch import SessionModel
 from augury.entailment import Model
 from augury.explain import sessions
@@ -30,6 +34,12 @@ event_option = click.option(
 )
 
 
+of_checkpoint = click.option(
+    "--checkpoint", metavar="DIR", help="The checkpoint of a stream: look into what it holds, instead of running."
+)
+FormatOfText = Literal["text", "json"]
+
+
 @click.command()
 @task_options
 @until_option
@@ -37,8 +47,25 @@ event_option = click.option(
 @event_option
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
-def why(options: TaskOptions, until: str | None, as_of: str | None, wanted: str, every: bool, format_: str) -> None:
-    """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not."""
+@of_checkpoint
+@spark_options
+def why(
+    options: TaskOptions,
+    until: str | None,
+    as_of: str | None,
+    wanted: str,
+    every: bool,
+    format_: str,
+    checkpoint: str | None,
+    cluster: Cluster,
+) -> None:
+    """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not.
+
+    With --checkpoint the event is one that a stream holds, which may run meanwhile.
+    """
+    if checkpoint is not None:
+        _why_of_stream(options, checkpoint, cluster, wanted, every, format_)
+        return
     job, model = evaluated(options, until, as_of)
     asked = read_asked(wanted, job.clock, job.plan.prefixes)
     events = [e for e in model.all_events if asked.is_met(e)]
@@ -48,14 +75,51 @@ def why(options: TaskOptions, until: str | None, as_of: str | None, wanted: str,
             with suppress(AuguryError):  # the error below says what is wrong with the question
                 say(f"What came nearest:\n\n{sessions.why_not(model.session, wanted)}\n")
         raise missing
+    _show_trees(model, events, job.clock, job.plan.prefixes, every, format_)
+    job.report(model, as_of)
+
+
+def _show_trees(
+    model: Model, events: list[Event], clock: Clock, prefixes: Mapping[str, str], every: bool, format_: str
+) -> None:
     trees = [derivation_tree(explained(model), event, every) for event in events]
     if format_ == "json":
-        show(json.dumps([tree_as_json(t, job.clock) for t in trees], indent=2, ensure_ascii=False))
+        show(json.dumps([tree_as_json(t, clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
-        show("\n".join(tree_as_mermaid(t, job.clock, job.plan.prefixes) for t in trees), newline=False)
+        show("\n".join(tree_as_mermaid(t, clock, prefixes) for t in trees), newline=False)
     else:
-        show("\n\n".join(show_tree(t, job.clock, job.plan.prefixes) for t in trees))
-    job.report(model, as_of)
+        show("\n\n".join(show_tree(t, clock, prefixes) for t in trees))
+
+
+def _why_of_stream(
+    options: TaskOptions, checkpoint: str, cluster: Cluster, wanted: str, every: bool, format_: str
+) -> None:
+    """Explains an event from the state of a stream: in the bucket that has derived it."""
+    for bucket in opened(options, checkpoint, cluster):
+        session = bucket.session
+        asked = read_asked(wanted, session.clock, session.program.plan.prefixes)
+        model = SessionModel(session, session.now or 0)
+        derived = {(rule.type, len(rule.args)) for rule in session.program.plan.rules}
+        events = [e for e in model.all_events if (e.type, len(e.args)) in derived and asked.is_met(e)]
+        if events:
+            _show_trees(model, events, session.clock, session.program.plan.prefixes, every, format_)
+            return
+    raise RunError(f"the stream holds no {wanted}", "it was not detected, or what it was made of is forgotten by now")
+
+
+def _why_not_of_stream(
+    options: TaskOptions, checkpoint: str, cluster: Cluster, wanted: str, format_: FormatOfText
+) -> None:
+    """Explains for each bucket that could derive an event what came nearest."""
+    answers = []
+    for bucket in opened(options, checkpoint, cluster):
+        session = bucket.session
+        asked = read_asked(wanted, session.clock, session.program.plan.prefixes)
+        if any(rule.type == asked.type for rule in session.program.plan.rules):
+            answers.append(sessions.why_not(session, wanted, format_))
+    if not answers:
+        raise RunError(f"no rule derives `{wanted.partition('(')[0]}`")
+    click.echo("\n\n".join(dict.fromkeys(answers)))
 
 
 @click.command("why-not")
@@ -64,10 +128,21 @@ def why(options: TaskOptions, until: str | None, as_of: str | None, wanted: str,
 @as_of_option
 @event_option
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
+@of_checkpoint
+@spark_options
 def why_not(
-    options: TaskOptions, until: str | None, as_of: str | None, wanted: str, format_: Literal["text", "json"]
+    options: TaskOptions,
+    until: str | None,
+    as_of: str | None,
+    wanted: str,
+    format_: FormatOfText,
+    checkpoint: str | None,
+    cluster: Cluster,
 ) -> None:
     """Show why an event was not detected: for each rule the nearest partial match, and what failed."""
+    if checkpoint is not None:
+        _why_not_of_stream(options, checkpoint, cluster, wanted, format_)
+        return
     job, model = evaluated(options, until, as_of)
     if not isinstance(model, SessionModel):
         raise RunError("queries over graph streams have no why-not yet", "it explains rules")
