@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -26,6 +27,8 @@ def _started(running: AbstractContextManager[Server]) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if not os.environ.get("AUGURY_LONG"):
+        pytest.skip("starts a virtual machine: AUGURY_LONG=1")
     yield from _started(servers.kafka(tmp_path_factory.mktemp("servers") / "kafka"))
 
 

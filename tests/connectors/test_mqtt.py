@@ -74,7 +74,7 @@ def lines(folder: Path) -> list[bytes]:
 
 
 def test_kills_lose_nothing_that_was_published(mosquitto: Server, tmp_path: Path) -> None:
-    kills, size = (20, 300) if LONG else (3, 60)
+    kills, size = (20, 300) if LONG else (1, 60)
     name = f"k{time.monotonic_ns()}"
     source = address(mosquitto, f"{name}/+/wind?levels=_,station&client={name}")
 

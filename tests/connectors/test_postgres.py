@@ -81,7 +81,7 @@ def written(database: Database) -> dict[str, list[Any]]:
 
 
 def test_kills_leave_each_answer_as_one_row_and_notify_once(database: Database, tmp_path: Path) -> None:
-    kills, size = (20, 300) if LONG else (3, 60)
+    kills, size = (20, 300) if LONG else (1, 60)
     database.run("CREATE TABLE near (station text, place text)")
     database.run("INSERT INTO near VALUES ('s1', 'creek'), ('s2', 'hill')")
 

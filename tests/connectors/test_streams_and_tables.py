@@ -47,7 +47,7 @@ def story(
     written: Callable[[], list[bytes]],
 ) -> None:
     """Events come in pieces, the service is killed after each, and in the end each answer is there once."""
-    kills, size = (20, 200) if LONG else (3, 60)
+    kills, size = (20, 200) if LONG else (1, 60)
 
     def make() -> LiveService:
         return service(folder, source, sink)

@@ -67,7 +67,7 @@ def test_a_finished_file_gives_the_answers_of_a_run(tmp_path: Path, emit: str) -
 def test_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
     """Whenever a service is killed, the next one goes on: each answer is written once, in the order of the steps."""
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    kills, size = (60, 200) if LONG else (6, 60)
+    kills, size = (60, 200) if LONG else (3, 60)
 
     def make() -> LiveService:
         return service(tmp_path, emit="early", lateness="5s", snapshot_every="150ms")
@@ -111,7 +111,7 @@ class SlowSink(AnswerSink):
 
 def test_a_sink_that_cannot_be_reached_stops_the_sources_and_loses_nothing(tmp_path: Path) -> None:
     sink = SlowSink()
-    total = 60_000
+    total = 52_000
     items = ({"type": "a", "args": [n], "time": n} for n in range(total))
     running = augury.live("b(X) <- a(X).", iter(items), sink, state=tmp_path, clock="logical", emit="early")
     with running.running():
