@@ -50,6 +50,7 @@ class Compiled:
     modules: tuple[s.Module, ...] = field(default=(), repr=False)
     functions: tuple[Function | AggregateFunction, ...] = field(default=(), repr=False)
     facts: tuple[str, ...] = field(default=(), repr=False)
+    policy: str | None = field(default=None, repr=False)  # holds where the program names none itself
 
     @classmethod
     def of(
@@ -119,7 +120,7 @@ class Compiled:
             )
         check_queries(plan, findings)
         findings.raise_errors()
-        return cls(plan, findings.sorted(), tuple(modules), functions, facts)
+        return cls(plan, findings.sorted(), tuple(modules), functions, facts, policy)
 
     def __repr__(self) -> str:
         number = len(self._queries)
@@ -161,11 +162,11 @@ class Compiled:
         folders = [Path(name).parent for name in names if name != "<program>"]
         loader = _loader(findings, [_folder(source), *folders])
         added = [m for m in read(source, findings, loader) if m.span.source.name not in names]
-        return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, None)
+        return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, self.policy)
 
     def with_modules(self, modules: Iterable[s.Module]) -> Self:
         """The program with other syntax trees for its rules: a variant of it. Its queries stay."""
-        return self._compiled(list(modules), self._queries, Findings(), self.functions, self.facts, None)
+        return self._compiled(list(modules), self._queries, Findings(), self.functions, self.facts, self.policy)
 
     def without_rule(self, label: str) -> Self:
         """The program without one of its rules."""
@@ -187,7 +188,7 @@ class Compiled:
             replace(m, statements=tuple(y for x in m.statements if (y := kept(x)) is not None))
             for m in self._labelled()
         ]
-        return self._compiled(modules, self._queries, Findings(), self.functions, self.facts, None)
+        return self._compiled(modules, self._queries, Findings(), self.functions, self.facts, self.policy)
 
     def written_rules(self, labels: Mapping[Span | None, str]) -> dict[str, str]:
         """Some rules as they are written, by their labels; `labels` has the label of the rule at each span."""
@@ -203,7 +204,13 @@ class Compiled:
             statements = tuple(x for x in module.statements if not isinstance(x, s.Include))
             text = Printer(explicit=True, width=10_000).module(replace(module, statements=statements))
             result.append(Source(module.span.source.name, text))
+        if self.policy and not self._names_policy:
+            result.append(Source("<policy>", f"policy {self.policy}.\n"))
         return tuple(dict.fromkeys(result))
+
+    @property
+    def _names_policy(self) -> bool:
+        return any(isinstance(x, s.PolicyDecl) for module in self.modules for x in module.statements)
 
     def _labelled(self) -> list[s.Module]:
         """The modules with every rule under its label, so that labels stay when rules come and go."""

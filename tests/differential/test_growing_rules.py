@@ -84,3 +84,14 @@ def test_a_type_without_rules_gets_one_again() -> None:
     watched.push([Event("a", (2,), 2, 2, "b"), Event("p", (7,), 1, 1, "p")])
     watched.take(watched.session.add_rules("rule one: p(X) <- a(X)."))
     assert {event.args for event in watched.answer.values() if event.type == "q"} == {(1, 2), (7, 2)}
+
+
+def test_a_policy_that_is_given_with_the_program_holds_for_rules_that_come_and_go() -> None:
+    program = augury.compile("b(X, Y) <- a(X) SEQ a(Y).", policy="recent")
+    session = program.session(clock="logical")
+    session.add_rules("rule last: c(X, Y) <- a(X) SEQ a(Y).")
+    changes = session.push([{"type": "a", "args": [n], "time": n} for n in range(3)])
+    assert {(c.event.type, *c.event.args) for c in changes} == {(t, x, x + 1) for t in "bc" for x in range(2)}
+    session.remove_rule("last")
+    assert [c.event.args for c in session.push({"type": "a", "args": [3], "time": 3})] == [(2, 3)]
+    assert program.with_rules("d(X) <- a(X).").written[-1].text == "policy recent.\n"

@@ -232,6 +232,32 @@ def test_a_changed_program_resumes_and_says_what_becomes_of_its_rules(tmp_path: 
     ]
 
 
+def test_another_policy_changes_rules_that_are_written_alike(tmp_path: Path) -> None:
+    text = "event a(x: int).\nr(X, Y) <- a(X) SEQ a(Y)."
+    recent = augury.compile(text, policy="recent")
+    options_of = {
+        name: replace(options(tmp_path), task=Task(program, (), settings=Settings(lateness=0)))
+        for name, program in (("recent", recent), ("unrestricted", augury.compile(text)))
+    }
+    (tmp_path / "ck").mkdir()
+    options_of["recent"].save(Clock())
+    assert options_of["recent"].upgrade() is None
+    change = options_of["unrestricted"].upgrade()
+    assert change is not None and change.fates == {"r": "changed"}
+
+
+def test_facts_of_the_program_are_part_of_it(tmp_path: Path) -> None:
+    text = "event a(x: int).\nlit({}).\nr(X) <- a(X) WHERE lit(X)."
+    (tmp_path / "ck").mkdir()
+    for value in (1, 2):
+        task = Task(augury.compile(text.format(value)), (), settings=Settings(lateness=0))
+        changed = replace(options(tmp_path), task=task)
+        if value == 1:
+            changed.save(Clock())
+    with pytest.raises(augury.RunError, match="its static rules or facts are others"):
+        changed.check()
+
+
 def test_what_cannot_be_taken_over_is_refused_with_the_reason(tmp_path: Path) -> None:
     make(tmp_path)
     for text, why in {

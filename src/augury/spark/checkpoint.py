@@ -114,7 +114,11 @@ class StreamOptions:
 
     @property
     def _is_new_program(self) -> bool:
-        return any(self.saved.get(name, new) != new for name, new in self.fingerprint.items() if name in _OF_PROGRAM)
+        if any(self.saved.get(name, new) != new for name, new in self.fingerprint.items() if name in _OF_PROGRAM):
+            return True
+        # A policy, a static rule or a fact of the program is in no rule as it is written.
+        sources = _listed(self.task.program.written)
+        return [text for _, text, _ in self.saved.get("program", sources)] != [text for _, text, _ in sources]
 
     @cached_property
     def versions(self) -> list[dict[str, Any]]:
