@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -134,3 +135,29 @@ def test_a_second_thread_that_pushes_is_refused() -> None:
     session.push(Event("a", (1,), 1))
     session.push([Event("b", (1,), 1), Event("a", (1,), 2)])
     assert len(refused) >= 3 and all("in use" in str(e) for e in refused)
+
+
+class LeavingReader(list[Any]):
+    """Holds of a lock, the first of which leaves while another one asks for its place."""
+
+    def index(self, *args: Any) -> int:
+        place = super().index(*args)
+        del self[0]
+        return place
+
+
+def test_a_reader_that_leaves_while_a_push_waits_is_no_second_push() -> None:
+    session = augury.compile(PROGRAM).session(clock="logical")
+    lock, began = session._lock, threading.Event()
+
+    def read() -> None:
+        with lock:
+            began.set()
+            time.sleep(0.1)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    began.wait()
+    lock._holds = LeavingReader(lock._holds)
+    session.push(Event("a", (1,), 1))
+    reader.join()

@@ -121,8 +121,8 @@ class SessionLock:
             if not first.running:
                 self._drop(first)
                 continue
-            before = self._holds[: self._holds.index(hold)]
-            if hold.writes and any(other.writes and other.running for other in before):
+            holds = tuple(self._holds)  # in one piece: whoever is before may leave at any moment
+            if hold.writes and any(other.writes and other.running for other in holds[: holds.index(hold)]):
                 raise _in_use()
             try:
                 turn.get(timeout=_LOOK_SECONDS)

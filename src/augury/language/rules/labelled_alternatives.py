@@ -212,3 +212,14 @@ def _walk(expr: Expr) -> Iterator[Expr]:
 def arguments_of(nodes: Collection[n.Node]) -> set[str]:
     """The variables that stand in arguments of events."""
     return {name for node in nodes for scan in n.scans(node) for name in variables(*scan.args)}
+
+
+def branches(node: n.Node) -> tuple[n.Node, ...]:
+    """What OR joins, without a label of the whole."""
+    match node:
+        case n.Label():
+            return branches(node.input)
+        case n.Either():
+            return branches(node.left) + branches(node.right)
+        case _:
+            return (node,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
@@ -11,7 +12,13 @@ from augury.algebra.terms import Var, show, variables
 from augury.algebra.terms import walk as walk_terms
 from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
-from augury.language.rules.labelled_alternatives import Alternative, Alternatives, arguments_of, labelled_alternatives
+from augury.language.rules.labelled_alternatives import (
+    Alternative,
+    Alternatives,
+    arguments_of,
+    branches,
+    labelled_alternatives,
+)
 from augury.language.rules.patterns import PatternReader
 from augury.language.rules.show import show_node
 
@@ -111,6 +118,7 @@ class RunParts:
         self.ok = self._read_parts()
         if self.ok:
             self._find_key()
+            self._find_shared()
             self._find_own()
             self._find_local()
 
@@ -287,6 +295,17 @@ class RunParts:
             names = [a.name for a in self._scans()[0].args if isinstance(a, Var) and a.name in self.key]
             hint = f"end the rule with `PER ({names[0]})`, or `PER ()` for all events together"
             self._error("E235", "a run of one part says what it is a run of", self.literal.chain.span, hint=hint)
+
+    def _find_shared(self) -> None:
+        """A variable that some branches of OR have, and another part as well, joins where such a branch is taken."""
+        for number, draft in enumerate(self.drafts):
+            nodes = branches(draft.node) if draft.choice is None else ()
+            names = (f"alternative {i} of part {number + 1}" for i in itertools.count(1))  # no program can write them
+            members = [Alternative(name, node, node.span) for name, node in zip(names, nodes, strict=False)]
+            if len(members) > 1:
+                choice = Alternatives(number, members, draft.span, self.patterns.symbols.aggregates, draft.label)
+                if choice.partial & arguments_of([other.node for other in self.drafts if other is not draft]):
+                    draft.choice = choice
 
     def _find_own(self) -> None:
         seen = set(self.key)
