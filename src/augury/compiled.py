@@ -162,7 +162,9 @@ class Compiled:
         folders = [Path(name).parent for name in names if name != "<program>"]
         loader = _loader(findings, [_folder(source), *folders])
         added = [m for m in read(source, findings, loader) if m.span.source.name not in names]
-        return self._compiled([*self._labelled(), *added], self._queries, findings, self.functions, self.facts, self.policy)
+        return self._compiled(
+            [*self._labelled(), *added], self._queries, findings, self.functions, self.facts, self.policy
+        )
 
     def with_modules(self, modules: Iterable[s.Module]) -> Self:
         """The program with other syntax trees for its rules: a variant of it. Its queries stay."""

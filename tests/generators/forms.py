@@ -29,7 +29,7 @@ from augury.core.model import Event, HistoryItem, Iri, Revocation, Term, to_json
 from augury.sources.types import kind_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ROLES = ("type", "time", "start", "end", "id", "op", "known")
+ROLES = ("type", "time", "start", "end", "id", "op", "known", "version")
 
 
 class Cannot(Exception):
@@ -244,11 +244,18 @@ def objects(written: Written, by_name: bool, value: Callable[[Any], Any]) -> lis
         cells = dict(zip(written.names, written.rows[row], strict=True)) if written.names else None
         if isinstance(item, Revocation):
             since = cells["known"] if cells and item.known is not None else item.known
-            found.append({"op": "revoke", "id": item.id} | ({} if since is None else {"known": value(since)}))
+            one = {"op": "revoke", "id": item.id} | ({} if since is None else {"known": value(since)})
+            found.append(one if item.version is None else one | {"version": item.version})
             continue
         attributes = written.named.get(item.type)
         if cells is None:
-            one = {"start": item.start, "end": item.end, "id": item.id or None, "known": item.known}
+            one = {
+                "start": item.start,
+                "end": item.end,
+                "id": item.id or None,
+                "known": item.known,
+                "version": item.version or None,
+            }
         else:
             one = {n: cells[n] for n in ROLES if n in cells and n != "type"}
         one = {"type": item.type} | {k: value(v) for k, v in one.items() if v is not None}

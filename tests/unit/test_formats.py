@@ -125,10 +125,11 @@ def as_table(items: list[HistoryItem], program: Program, clock: Clock) -> Writte
     roles += ["id"] if any(i.id for i in items) else []
     roles += ["op"] if len(events) < len(items) else []
     roles += ["known"] if any(i.known is not None for i in items) else []
+    roles += ["version"] if any(i.version for i in items) else []
     names = ("type", *loose, *types, *roles)
     rows = []
     for item in items:
-        said: dict[str, Any] = {"id": item.id or None}
+        said: dict[str, Any] = {"id": item.id or None, "version": item.version}
         if item.known is not None:
             said["known"] = clock.moment(item.known)
         if isinstance(item, Revocation):

@@ -25,7 +25,7 @@ from augury.core.errors import AuguryError
 from augury.job import Job
 from augury.knowledge.facts import facts_from
 from augury.settings import Settings, Task
-from augury.sources import Reader, Skipped, SourceFile, csv, jsonl, parquet, read_history, reader
+from augury.sources import Reader, Skipped, SourceFile, csv, jsonl, packed_cells, parquet, read_history, reader
 from augury.sources.blocks import blocks
 from tests.generators.malformed import (
     FAULTS,
@@ -121,7 +121,8 @@ def test_mistakes_come_in_the_order_of_lines(form: Form, about: str, folder: Pat
         if size is not None:
             monkeypatch.setattr(csv, "blocks", partial(blocks, size=size))
             monkeypatch.setattr(jsonl, "_SIZE", size)
-            monkeypatch.setattr(parquet, "_ROWS", 3)
+            monkeypatch.setattr(parquet, "ROWS", 3)
+            monkeypatch.setattr(packed_cells, "ROWS", 3)
             monkeypatch.setattr(reader, "_CHUNK", 3)
         found, problems = outcome(written.given, about, Clock(), "skip")
         assert len(found) == len(wrong) + 1

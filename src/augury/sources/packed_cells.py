@@ -54,12 +54,27 @@ class PackedGroups:
 
     def _column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
         array, self._array = self._array, None
-        if self.coded:
-            parts = self._read().unify_dictionaries().combine_chunks()
-            if isinstance(parts, pa.DictionaryArray):
-                text_column_of(parts.dictionary)
-                return TextColumn(parts)
-        return ArrowCells(self._read() if array is None else array).column(attribute, prefixes)
+        try:
+            if self.coded:
+                parts = self._read().unify_dictionaries().combine_chunks()
+                if isinstance(parts, pa.DictionaryArray):
+                    text_column_of(parts.dictionary)
+                    return TextColumn(parts)
+            return ArrowCells(self._read() if array is None else array).column(attribute, prefixes)
+        except DataError:
+            self._check_texts()
+            raise
+
+    def _check_texts(self) -> None:
+        """Names the row of a text that is not UTF-8: it is read after its rows were accepted."""
+        if is_text(self.kind):
+            before = sum(self.file.metadata.row_group(group).num_rows for group in range(self.groups[0]))
+            for row, cell in enumerate(self._read().cast(self.kind).cast(pa.large_binary())):
+                try:
+                    (cell.as_py() or b"").decode()
+                except UnicodeDecodeError:
+                    place = f"{self.location}:{before + row + 1}"
+                    raise DataError(f"`{self.name}`: is not UTF-8 text", place) from None
 
     def sound(self, attribute: Attribute | None) -> bool:
         """Whether each of its cells is sure to be a value of the declared type, if there is one."""

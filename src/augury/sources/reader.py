@@ -353,7 +353,12 @@ class Reader:
             cells = [(sheet[column], attribute) for column, attribute in heading.args(name, self.plan)]
             chosen = [(c if rows is None else c.some(rows), a) for c, a in cells]
             graphs = self.graphs if self._has_graphs(name) else None
-            columns = [graphs.column(name, c, a) if graphs else c.deferred(a, self.plan.prefixes) for c, a in chosen]
+            # Where rows may be refused, all of a row is looked at before it is accepted.
+            later = self.skipped.on_error == "stop"
+            columns = [
+                graphs.column(name, c, a) if graphs else (c.deferred if later else c.column)(a, self.plan.prefixes)
+                for c, a in chosen
+            ]
             parts = [
                 None if (t := times.get(n)) is None else t if rows is None else t[rows]
                 for n in (names.time, names.start, names.end)
