@@ -302,7 +302,7 @@ def plain(text: str) -> str:
 
 
 def shell(command: str) -> str:
-    """What a command prints, standard error included."""
+    """What a command prints, standard error included, but for what a stream says of its progress every ten seconds."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command,
@@ -313,4 +313,6 @@ def shell(command: str) -> str:
         env={**os.environ, "PATH": path},
         check=False,
     )
+    if command.startswith("augury stream"):
+        return plain("".join(re.findall(r"^(?!starting Spark|reading ).*\n", done.stdout, re.MULTILINE)))
     return plain(done.stdout)

@@ -73,8 +73,8 @@ class PackedGroups:
                 try:
                     (cell.as_py() or b"").decode()
                 except UnicodeDecodeError:
-                    place = f"{self.location}:{before + row + 1}"
-                    raise DataError(f"`{self.name}`: is not UTF-8 text", place) from None
+                    cell_location = f"{self.location}:{before + row + 1}"
+                    raise DataError(f"`{self.name}`: is not UTF-8 text", cell_location) from None
 
     def sound(self, attribute: Attribute | None) -> bool:
         """Whether each of its cells is sure to be a value of the declared type, if there is one."""

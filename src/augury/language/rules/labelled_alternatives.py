@@ -215,11 +215,5 @@ def arguments_of(nodes: Collection[n.Node]) -> set[str]:
 
 
 def branches(node: n.Node) -> tuple[n.Node, ...]:
-    """What OR joins, without a label of the whole."""
-    match node:
-        case n.Label():
-            return branches(node.input)
-        case n.Either():
-            return branches(node.left) + branches(node.right)
-        case _:
-            return (node,)
+    """What OR joins."""
+    return branches(node.left) + branches(node.right) if isinstance(node, n.Either) else (node,)

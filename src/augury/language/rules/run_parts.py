@@ -299,7 +299,8 @@ class RunParts:
     def _find_shared(self) -> None:
         """A variable that some branches of OR have, and another part as well, joins where such a branch is taken."""
         for number, draft in enumerate(self.drafts):
-            nodes = branches(draft.node) if draft.choice is None else ()
+            pattern = draft.node.input if isinstance(draft.node, n.Label) else draft.node
+            nodes = branches(pattern) if draft.choice is None else ()
             names = (f"alternative {i} of part {number + 1}" for i in itertools.count(1))  # no program can write them
             members = [Alternative(name, node, node.span) for name, node in zip(names, nodes, strict=False)]
             if len(members) > 1:
