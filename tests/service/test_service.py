@@ -20,6 +20,7 @@ from augury.connectors import AnswerSink, RenderedChanges, UnavailableError
 from augury.core.errors import ProgramError, RunError
 from augury.service import LiveService
 from augury.service.operations import operations
+from augury.service.watermarks import Watermarks
 from tests.support.service_kills import expected, kill_runs, run_until, standing, wait_for
 
 PROGRAM = """
@@ -177,6 +178,20 @@ def test_the_least_partition_holds_back_answers_until_it_is_idle(tmp_path: Path)
         time.sleep(0.1)
         assert lines(tmp_path / "out.jsonl") == []
         wait_for(lambda: len(lines(tmp_path / "out.jsonl")) == 1)  # b has been silent for long enough
+
+
+def test_sources_that_are_all_idle_hold_back_nothing() -> None:
+    """As where they have become idle one after the other, the one that is furthest ahead last."""
+    watermarks = Watermarks(lateness=5)
+    watermarks.expect(["a", "b", "c"])
+    watermarks.observe("a", 100)
+    watermarks.observe("b", 10)
+    assert watermarks.frontier is None
+    for idle, frontier in (("c", 4), ("ac", 4), ("bc", 94), ("abc", 94)):
+        watermarks.idle = frozenset(idle)
+        assert watermarks.frontier == frontier
+    watermarks.ends.clear()
+    assert watermarks.frontier is None
 
 
 def test_asyncio_runs_a_service_and_cancels_it(tmp_path: Path) -> None:

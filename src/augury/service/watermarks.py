@@ -37,10 +37,12 @@ class Watermarks:
 
     @property
     def frontier(self) -> int | None:
-        """Nothing more ends at or before it."""
-        ends = [end for part, end in self.ends.items() if part not in self.idle]
-        bounds = [end for end in ends if end is not None]
-        least = min(bounds) - self.lateness - 1 if bounds and len(bounds) == len(ends) else None
+        """Nothing more ends at or before it. Where all parts are idle, none holds back the one that is furthest ahead."""
+        ends = [end for end in self.ends.values() if end is not None]
+        awaited = [end for part, end in self.ends.items() if part not in self.idle]
+        bounds = [end for end in awaited if end is not None]
+        furthest = min(bounds, default=None) if awaited else max(ends, default=None)
+        least = None if furthest is None or len(bounds) < len(awaited) else furthest - self.lateness - 1
         if least is None or (self.promised is not None and self.promised > least):
             return self.promised
         return least
