@@ -166,6 +166,27 @@ def test_spark_writes_parquet(augury: Augury, spark: Any) -> None:
     assert Path("out/mine.txt").exists()
 
 
+def test_diff_has_the_counts_and_explanations_of_the_embedded_engine(augury: Augury) -> None:
+    rules = "hot(P) <- heat(P, T) WHERE T > {}.\nalarm(P) <- (smoke(P) SEQ hot(P)).20s WHERE near(P, _).\n"
+    lines = ["type,place,t,time,id,op"]
+    for n in range(0, 4000, 10):
+        lines += [f"smoke,l{n % 3},,{n},s{n},", f"heat,l{n % 3},{20 + n * 7 % 41},{n + 5},h{n},"]
+    lines += [f",,,,s{n},revoke" for n in range(0, 4000, 70)]
+    Path("e.csv").write_text("\n".join(lines))
+    Path("near.csv").write_text("place,x\nl1,y\nl2,z\n")
+    declared = "event smoke(place: string). event heat(place: string, t: int). static near(place: string, x: string).\n"
+    Path("old.aug").write_text(declared + rules.format(40))
+    Path("new.aug").write_text(declared + rules.format(50))
+    run = ("diff", "old.aug", "new.aug", "--events", "e.csv", "--facts", "near=near.csv", "--samples", "2")
+    there = augury(*run, "--engine", "spark")
+    assert there.code == 0, there.err
+    assert "does not hold" in there.out and there.out == augury(*run).out
+    Path("new.aug").write_text(declared + rules.format(50).replace(".20s", ""))
+    shown = [json.loads(augury(*run, "--engine", engine, "--format", "json").out) for engine in ("embedded", "spark")]
+    assert shown[0]["types"] == shown[1]["types"]
+    assert shown[1]["unexplained"] == "rule `alarm` looks back without a bound"
+
+
 # What goes wrong
 
 

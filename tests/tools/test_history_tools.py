@@ -12,6 +12,7 @@ import pytest
 import augury
 from augury.explain.sessions import held_events
 from augury.testing import read_spec
+from augury.tools.version_diff import compare_versions, explained_difference, spans_around
 from tests.support.commands import run
 
 RULES = """\
@@ -150,3 +151,32 @@ def test_explaining_what_is_missing_looks_at_what_is_near_in_time() -> None:
     unbounded = augury.compile("alarm(S) <- smoke(S) SEQ heat(S, T) WHERE T > 40.").session()
     unbounded.push([augury.Event("smoke", ("a",), 1, 1), augury.Event("heat", ("a", 30), 900, 900)])
     assert "smoke('a') @ 1" in unbounded.why_not("alarm('a') @ [1, 900]")
+
+
+def test_samples_are_explained_with_the_events_around_them() -> None:
+    """As diff does for answers from Spark: what lies within the horizons of the rules is all that explanations need."""
+    rules = "hot(S) <- heat(S, T) WHERE T > {}. alarm(S) <- (smoke(S) SEQ hot(S)).10s."
+    old, new = (augury.compile(rules.format(limit)) for limit in (40, 50))
+    history = [
+        event
+        for time in range(0, 600, 60)
+        for event in (
+            augury.Event("smoke", ("a",), time, time),
+            augury.Event("heat", ("a", 35 + time // 60), time + 5, time + 5),
+        )
+    ]
+    sessions = [program.session() for program in (old, new)]
+    for session in sessions:
+        session.push(history)
+    answers = [session.events() for session in sessions]
+    named = compare_versions(answers[0], answers[1], sessions[0].clock, ("alarm",), most=1)
+    assert [(s.kind, s.why) for s in named.samples] == [("lost", "")] and named.count("lost") == 4
+    [(first, last)] = spans_around(named, (old, new))
+    near = [program.session() for program in (old, new)]
+    for session in near:
+        session.push([event for event in history if first <= event.start <= last])
+    [sample] = explained_difference(named, (near[0], near[1])).samples
+    assert "heat('a', 41) @ 365" in sample.why and "`T > 50`: 41 > 50 does not hold" in sample.why_not
+    assert explained_difference(named, (near[0], near[0])).samples == named.samples  # they do not lead to the same
+    with pytest.raises(augury.RunError, match="rule `alarm` looks back without a bound"):
+        spans_around(named, (old, augury.compile("alarm(S) <- smoke(S) SEQ heat(S, T).")))

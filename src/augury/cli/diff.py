@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
 from augury.cli.options import Cluster, TaskOptions, fact_sources, spark_options, task_options, until_option
 from augury.compiled import check_clock
+from augury.core.errors import RunError
 from augury.engine import batch
 from augury.engine.session import Session
 from augury.job import Job, load_functions
 from augury.program import Program
 from augury.terminal import show, working
-from augury.tools.version_diff import Kind, VersionDiff, compare_versions, reading_program, version
+from augury.tools.version_diff import (
+    Kind,
+    VersionDiff,
+    compare_versions,
+    explained_difference,
+    reading_program,
+    spans_around,
+    version,
+)
 
 
 @click.command()
@@ -56,7 +66,7 @@ def diff(
     old, new = (version(named, functions, names, options.policy) for named in options.program)
     outputs = tuple(dict.fromkeys((*old.plan.outputs, *new.plan.outputs)))
     if engine == "spark":
-        difference = _on_spark(options, cluster, (old, new), until, outputs)
+        difference = _on_spark(options, cluster, (old, new), until, outputs, samples)
     else:
         difference = _embedded(options, (old, new), until, outputs, samples)
     show(json.dumps(difference.as_json(), indent=2, ensure_ascii=False) if format_ == "json" else str(difference))
@@ -93,17 +103,34 @@ def _on_spark(
     versions: tuple[Program, Program],
     until: str | None,
     outputs: tuple[str, ...],
+    samples: int,
 ) -> VersionDiff:
-    """Runs both versions on Spark: the counts are exact, and the answers that differ are named, not explained."""
+    """Runs both versions on Spark: the counts are exact; samples are explained with the events around them."""
     with working("starting Spark"):
         from augury.spark.starting import open_session
 
         spark = open_session(cluster.master, cluster.conf)
         from augury.spark.job import SparkJob
-    answers, clocks = [], []
+    answers, jobs = [], []
     for program in versions:
         with working("evaluating on Spark"):
             job = SparkJob(spark, options.task(program), until)
             answers.append(job.evaluate().answers(program.plan, job.clock))
-            clocks.append(job.clock)
-    return compare_versions(answers[0], answers[1], clocks[0], outputs)
+            jobs.append(job)
+    difference = compare_versions(answers[0], answers[1], jobs[0].clock, outputs, most=samples)
+    if not difference.samples:
+        return difference
+    try:
+        spans = spans_around(difference, versions, all(job.pipeline.points for job in jobs))
+        with working("fetching the events around samples"):
+            events = [job.events_between(spans) for job in jobs]
+    except RunError as error:
+        return replace(difference, unexplained=error.message)
+    end = max(last for _, last in spans)
+    last = min(end, job.detections.until) if job.detections.until is not None else end
+    models = (
+        batch.evaluate(program, near, job.clock, job.facts, last, None, job.pipeline.retention)
+        for program, job, near in zip(versions, jobs, events, strict=True)
+    )
+    old, new = (model.session for model in models if isinstance(model, batch.SessionModel))
+    return explained_difference(difference, (old, new))

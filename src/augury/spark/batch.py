@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial, reduce
+from operator import or_
 from typing import assert_never
 
 from pyspark.sql import DataFrame
@@ -48,6 +50,13 @@ class Detections(Outputs):
     def counts(self) -> InputCounts:
         """What became of all rows: accepted, repeated, rejected, malformed. It reads the events once more."""
         return self.pipeline.counts
+
+    def inputs_between(self, spans: Iterable[tuple[int, int]]) -> DataFrame:
+        """The inputs that stand and lie, at least in part, in one of some spans of time, in the layout of answers."""
+        events = self._standing(reduce(DataFrame.unionByName, self._told))
+        first = F.col("end" if self.pipeline.points else "start")
+        near = reduce(or_, ((F.col("end") >= start) & (first <= end) for start, end in spans))
+        return self.pipeline.like_answers(events.where(near)).withColumn("trace", listed())
 
     @property
     def errors(self) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 from augury.algebra.plan import Plan
 from augury.compiled import check_clock
 from augury.core.clock import Clock
+from augury.core.errors import RunError
 from augury.core.model import Event
 from augury.core.standing import InputCounts
 from augury.knowledge.facts import Facts
@@ -33,6 +35,7 @@ from augury.spark.pipeline import Execution, Pipeline
 from augury.spark.places import Places
 
 _LISTED = 100  # wrong rows of a file elsewhere that are shown
+_FETCHED = 200_000  # events that are fetched to explain answers
 
 
 @dataclass
@@ -111,6 +114,15 @@ class SparkJob(FileRun):
             result = fetched(self.all_rows.toArrow(), self.pipeline.layout)
             self._skip()
         return result
+
+    def events_between(self, spans: Sequence[tuple[int, int]]) -> list[Event]:
+        """The inputs that stand and lie, at least in part, in one of some spans of time, fetched."""
+        with user_errors(self.places):
+            rows = self.detections.inputs_between(spans).limit(_FETCHED + 1).toArrow()
+        if rows.num_rows > _FETCHED:
+            raise RunError(f"more than {_FETCHED:,} events lie around them")
+        events = Answers(Plan(), Clock(), fetched(rows, self.pipeline.layout).parts)
+        return [replace(event, id=event.id or "", trace=()) for event in events]
 
     def write(self, destination: str) -> dict[tuple[str, str], int]:
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""

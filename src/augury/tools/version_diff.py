@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.algebra.properties import all_properties
 from augury.compiled import source_of
 from augury.core.clock import Clock
 from augury.core.errors import AuguryError, DataError, RunError
@@ -61,6 +62,7 @@ class VersionDiff:
     types: tuple[TypeDifference, ...]
     samples: tuple[AnswerDifference, ...]
     clock: Clock = field(default_factory=Clock)
+    unexplained: str = ""  # why samples are not explained, if they are not
 
     def count(self, kind: Kind) -> int:
         return sum(getattr(row, kind) for row in self.types)
@@ -90,6 +92,9 @@ class VersionDiff:
                 if text:
                     yield f"  {word}, in the {name} version"
                     yield from (f"    {line}" for line in text.splitlines())
+        if self.unexplained:
+            yield ""
+            yield f"not explained: {self.unexplained}"
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -106,6 +111,7 @@ class VersionDiff:
                 }
                 for sample in self.samples
             ],
+            **({"unexplained": self.unexplained} if self.unexplained else {}),
         }
 
 
@@ -133,6 +139,46 @@ def compare_versions(
             samples += [_explained(AnswerDifference(kind, event), sessions_of, clock) for event in chosen]
         samples += [_explained(AnswerDifference("changed", b, a), sessions_of, clock) for a, b in changed[:most]]
     return VersionDiff(tuple(rows), tuple(samples), clock)
+
+
+def reach_back(program: Program, points: bool) -> int:
+    """How far before and after an answer lies what its explanation can depend on, in microseconds.
+
+    A derived event is made of others, so the horizons of the rules that lead to it add up. `points`: inputs are points.
+    """
+    plan, reach = program.plan, 0
+    if plan.graph_queries:
+        raise RunError(f"query `{plan.graph_queries[0].name}` is over a graph, which has no horizon")
+    for label, row in all_properties(plan).items():
+        horizon = row.horizon if points else row.any_length
+        if horizon is None or any(memory.count is not None for memory in row.memory):
+            raise RunError(f"rule `{label}` looks back without a bound")
+        reach += horizon
+    return reach
+
+
+def spans_around(
+    difference: VersionDiff, versions: tuple[Program, Program], points: bool = False
+) -> list[tuple[int, int]]:
+    """The times that the explanations of the samples can depend on; an error where they may be any."""
+    ticks = difference.clock.length(max(reach_back(program, points) for program in versions))
+    events = [event for sample in difference.samples for event in (sample.event, sample.before) if event is not None]
+    return [(event.start - ticks, event.end + ticks) for event in events]
+
+
+def explained_difference(difference: VersionDiff, runs: tuple[Session, Session]) -> VersionDiff:
+    """The same with its samples explained by sessions that hold the events around them, where these lead to the same."""
+    standing = [CircuitDerivations(run.circuit, None).rows for run in runs]
+    samples = []
+    for sample in difference.samples:
+        before = sample.before if sample.kind == "changed" else sample.event if sample.kind == "lost" else None
+        after = None if sample.kind == "lost" else sample.event
+        wanted = [(event, other) for event, other in ((before, standing[1]), (after, standing[0])) if event is not None]
+        agrees = all(event.id not in other for event, other in wanted)
+        agrees &= before is None or before.id in standing[0]
+        agrees &= after is None or after.id in standing[1]
+        samples.append(_explained(sample, runs, difference.clock) if agrees else sample)
+    return replace(difference, samples=tuple(samples))
 
 
 @dataclass(frozen=True)
