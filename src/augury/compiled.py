@@ -30,6 +30,7 @@ from augury.core.errors import (
 from augury.knowledge.sparql import check_queries
 from augury.language.checks import check
 from augury.language.checks.inference import check_subjects, check_types
+from augury.language.checks.means import check_means
 from augury.language.rules import syntax as s
 from augury.language.rules.read import Loader, read
 from augury.language.rules.show import Printer
@@ -250,6 +251,7 @@ def check_clock(program: Compiled, clock: Kind) -> None:
     """On a known clock, times and durations have one type each; raises ProgramError where a use does not fit it."""
     findings = Findings()
     check_types(program.plan, findings, clock)
+    check_means(program.plan, findings, clock)
     for query in program.plan.graph_queries:
         check_origin(query, clock, findings)
     findings.raise_errors()

@@ -21,9 +21,9 @@ FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 AGGREGATES = (
     "count()", "count(V)", "sum(V)", "avg(V)", "min(V)", "max(V)", "first(V)", "last(V)", "variance(V)", "stddev(V)",
     "arg_max(W, V)", "arg_min(W, V)", "any(V > 2)", "all(V > 2)", "sum(V * 2)", "max(end(p))", "sum(duration(p))",
-    "avg(duration(p))", "first(start(p))", "max(W)", "arg_max(V, W)", "sum(if(V > 2, 1, 0))", "sum(V / W)",
+    "max(duration(p))", "first(start(p))", "max(W)", "arg_max(V, W)", "sum(if(V > 2, 1, 0))", "sum(V / W)",
     "count(distinct V)", "count(distinct if(V > 2, W, null))", "count(distinct V + W)", "median(V)", "median(W)",
-    "percentile(V, 90)", "percentile(W, 33.3)", "median(duration(p))", "count(distinct end(p))",
+    "percentile(V, 90)", "percentile(W, 33.3)", "median(end(p))", "count(distinct end(p))",
 )  # fmt: skip
 WINDOWS = ("extend_backward", "extend_backward", "extend", "shift_backward", "from_end", "from_start", "shift_forward")
 FACTS = "shop(1). size(1, 1). size(1, 2). size(1, 3). size(2, 2).\n"

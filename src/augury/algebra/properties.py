@@ -34,13 +34,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Properties:
-    """The properties of a rule: `contradiction` says why it can never be detected, `longest` bounds its events."""
+    """The properties of a rule: `contradiction` says why it can never be detected, `longest` and `shortest` bound its events."""
 
     table: Bounds[Point]
     memory: tuple[Memory, ...]
     key: tuple[str, ...]
     certain_when: tuple[str, ...]
     longest: int | None = None
+    shortest: int = 0
     any_length: int | None = None
     contradiction: tuple[Reason, ...] = ()
 
@@ -115,22 +116,31 @@ def event_lengths(plan: Plan, longest: int) -> Lengths:
 
 @once_a_plan
 def length_conflicts(plan: Plan) -> dict[str, tuple[Reason, ...]]:
-    """The rules whose times contradict how long the derived events that they read last at most, whatever inputs do."""
-    asking = [rule for rule in plan.rules if any(map(_asks_times, rule.conditions))]
-    if not asking:
-        return {}
+    """The rules whose times contradict how long the derived events that they read last, whatever inputs do.
+
+    av(sum(A)) <- t: tick(_), w: extend_backward(t, 1h), while w: collect tick(A).   →   `(av(X) SEQ av(Y)).1h` is too short
+    """
+    by_label, conflicts = all_properties(plan), dict[str, tuple[Reason, ...]]()
     lengths: dict[Predicate, int | None] = dict.fromkeys(plan.event_types - plan.derived.keys())
-    _all(plan, lengths)
-    conflicts: dict[str, tuple[Reason, ...]] = {}
-    for rule in asking:
-        tables = Timing(plan.tick), Timing(plan.tick, lengths)
-        try:
-            for table in tables:  # one that needs no lengths to be contradictory has been reported
-                table.add(place(rule.body))
-                table.close()
-        except Contradiction as contradiction:
-            if tables[1].table.points:
-                conflicts[rule.label] = contradiction.reasons
+    shortest: dict[Predicate, int] = {}
+    if any(_asks_times(condition) for rule in plan.rules for condition in rule.conditions):
+        _all(plan, lengths)
+    for stratum in strata(plan):
+        lasting: dict[Predicate, list[int]] = {}
+        for rule in stratum.rules:
+            least = by_label[rule.label].shortest
+            asks = any(map(_asks_times, rule.conditions))
+            if asks or any(scan.predicate in shortest for scan in n.scans(rule.body)):
+                table = Timing(plan.tick, lengths if asks else None, shortest)
+                try:
+                    whole = table.add(place(rule.body))
+                    table.close()
+                    least = max(least, _shortest(table, rule, whole))
+                except Contradiction as contradiction:
+                    if not by_label[rule.label].contradiction:  # which has been reported
+                        conflicts[rule.label] = contradiction.reasons
+            lasting.setdefault(rule.predicate, []).append(least)
+        shortest |= {type: min(each) for type, each in lasting.items() if min(each) > 0}
     return conflicts
 
 
@@ -176,6 +186,7 @@ def properties(rule: n.Rule, tick: int | None = None, lengths: Lengths | None = 
         correlation_key(rule),
         tuple(_certain_when(body)),
         _longest(builder, rule, whole),
+        _shortest(general, rule, everything),
         _greatest(_memories(general, body, rule, everything)),
     )
 
@@ -196,6 +207,19 @@ def _longest(builder: Timing, rule: n.Rule, whole: str) -> int | None:
         return None if None in ends else max(0, max(limit.value for limit in ends if limit is not None) - later)
     limits = [builder.table.limit((x, "e"), (y, "s")) for x in parts for y in parts]
     return None if None in limits else max(limit.value for limit in limits if limit is not None)
+
+
+def _shortest(builder: Timing, rule: n.Rule, whole: str) -> int:
+    """The least length of a derived event: from any start in its cover to any end."""
+    if rule.since == "END":
+        return 0
+    parts = [whole, *rule.covers]
+    begins = [(x, "s") for x in parts] if rule.since is None else []
+    later = 0
+    if rule.since is not None and (point := linear_point(rule.since)) is not None:
+        begins, later = [point[0]], point[1]
+    limits = [builder.table.limit(begin, (x, "e")) for begin in begins for x in parts]
+    return max([0, *(-limit.value - later for limit in limits if limit is not None)])
 
 
 def interval_table(rule: n.Rule, tick: int | None = None) -> tuple[Bounds[Point], dict[int, str], str] | None:

@@ -35,9 +35,14 @@ _COVERED_BY = {
 class Timing:
     """Says every temporal condition of a pattern in one table of bounds."""
 
-    def __init__(self, tick: int | None, lengths: Lengths | None = None) -> None:
-        """With `lengths`, scans are as long as their types say, inputs being points; without, of any length."""
-        self.tick, self.lengths = tick, lengths
+    def __init__(
+        self, tick: int | None, lengths: Lengths | None = None, shortest: Mapping[Predicate, int] | None = None
+    ) -> None:
+        """With `lengths`, scans are as long as their types say, inputs being points; without, of any length.
+
+        `shortest` says how long the events of a type last at least.
+        """
+        self.tick, self.lengths, self.shortest = tick, lengths, shortest or {}
         self.table: Bounds[Point] = Bounds(tick)
         self.names: dict[int, str] = {}  # the interval of each node, by identity
         self.branches: list[tuple[Reason, ...]] = []
@@ -117,6 +122,9 @@ class Timing:
                 if longest is not None:
                     text = f"the length of `{node.type}`, {show_duration(longest)} at most"
                     self._at_most(name, "e", name, "s", Limit(longest), Reason(text, node.span))
+                if node.held is None and (shortest := self.shortest.get(node.predicate)):
+                    text = f"the length of `{node.type}`, {show_duration(shortest)} at least"
+                    self._at_most(name, "s", name, "e", Limit(-shortest), Reason(text, node.span))
                 return name
             case n.Instant():
                 name = self._new("point")
@@ -232,7 +240,7 @@ class Timing:
 
     def _alone(self, node: n.Node, needed: bool = True) -> Timing | None:
         """A pattern in a table of its own; none where it contradicts itself, which is reported where it is `needed`."""
-        inner = Timing(self.tick, self.lengths)
+        inner = Timing(self.tick, self.lengths, self.shortest)
         inner.add(node)
         self.names.update({key: f"{value}@{id(node)}" for key, value in inner.names.items()})
         try:

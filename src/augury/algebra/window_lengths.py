@@ -11,6 +11,7 @@ from augury.core.bounds import FAR
 from augury.core.clock import Clock, Duration, Timestamp, show_duration
 from augury.core.model import Value, show_value
 
+_WHOLE = "round it, or let a program count in finer ticks (`tick 1ms.`)"
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
@@ -42,6 +43,10 @@ def _length(value: Value, clock: Clock) -> int:
             return value.us // clock.tick
         case int() if clock.kind == "logical" and not isinstance(value, bool):
             return value
+        case float() if clock.kind == "logical":
+            raise RowError(
+                f"{show_value(value)} is not a whole number of ticks, as the length of a window must be; {_WHOLE}"
+            )
     raise RowError(f"{show_value(value)} is not the length of a window")
 
 

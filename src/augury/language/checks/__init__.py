@@ -12,6 +12,7 @@ from augury.language.checks.head_bounds import check_head_bounds
 from augury.language.checks.holding import check_holding
 from augury.language.checks.inference import check_types
 from augury.language.checks.latest import check_latest
+from augury.language.checks.means import check_means
 from augury.language.checks.scope import check_scope
 from augury.language.checks.slips import check_slips
 from augury.language.checks.static import check_static
@@ -27,6 +28,7 @@ CHECKS = (
     check_cycles,
     check_times,
     check_types,
+    check_means,
     check_value_conflicts,
     check_head_bounds,
     check_slips,

@@ -11,6 +11,7 @@ from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Compare, Rule, Scan
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import length_conflicts
+from augury.algebra.relations import Reason
 from augury.algebra.strata import strata
 from augury.algebra.value_bounds import ValueBound, conflict, loosest, tightest
 from augury.core.errors import Findings, Note, Span
@@ -32,10 +33,20 @@ def check_head_bounds(plan: Plan, findings: Findings) -> None:
             bounds |= more
     for rule in plan.rules:
         if findings.sound(rule.span) and (reasons := length_conflicts(plan).get(rule.label)):
-            asked = [reason for reason in reasons if not reason.text.startswith("the length of")]
-            against = " and ".join(reason.text for reason in reasons if reason not in asked)
-            span = asked[0].span if asked else rule.span
-            _warn(rule, f"{span.quoted} contradicts {against}", span, (), findings)
+            _warn_of_lengths(rule, reasons, findings)
+
+
+def _warn_of_lengths(rule: Rule, reasons: tuple[Reason, ...], findings: Findings) -> None:
+    asked = [reason for reason in reasons if not reason.text.startswith("the length of")]
+    asked.sort(key=lambda reason: not reason.text.startswith("the window"))
+    against = " and ".join(dict.fromkeys(reason.text for reason in reasons if reason not in asked))
+    span = asked[0].span if asked else rule.span
+    what = asked[0].text if asked and asked[0].text.startswith("the window") else span.quoted
+    too_long = any(reason.text.endswith("at least") for reason in reasons)
+    hint = (
+        "derived events cover their windows; `SINCE END` after a head makes points of its events" if too_long else None
+    )
+    _warn(rule, f"{what} contradicts {against}", span, (), findings, hint)
 
 
 def _check(rule: Rule, bounds: HeadBounds, findings: Findings) -> None:
@@ -54,9 +65,11 @@ def _check(rule: Rule, bounds: HeadBounds, findings: Findings) -> None:
         _warn(rule, text, span, [Note(other.quoted, other) for other in others], findings)
 
 
-def _warn(rule: Rule, text: str, span: Span, notes: Iterable[Note], findings: Findings) -> None:
+def _warn(
+    rule: Rule, text: str, span: Span, notes: Iterable[Note], findings: Findings, hint: str | None = None
+) -> None:
     message = f"rule `{rule.label}` can never be detected from what rules derive: {text}"
-    findings.add("W314", message, span, *notes)
+    findings.add("W314", message, span, *notes, hint=hint)
 
 
 def _of_scan(scan: Scan, bounds: HeadBounds) -> Iterator[Compare]:
