@@ -94,3 +94,35 @@ def test_absences_sessions_and_collects_that_are_not_over() -> None:
     assert late not in pending()
     session.advance(40)
     assert pending() == set()
+
+
+HOURLY = "busy(K, count()) <- w: every(10s, 5s), while w: collect (call(K, V) WHERE V > 1)."
+
+
+def test_windows_by_the_clock_that_are_not_over() -> None:
+    session = augury.compile(HOURLY).session(clock="logical")
+    session.push([Event("call", ("a", 2), 3), Event("call", ("a", 1), 4), Event("call", ("b", 3), 6, id="b")])
+    assert all(goal.timed and goal.awaits == "the end of w" for goal in session.goals())
+
+    def pending() -> dict[tuple[object, object], int]:
+        return {(goal.binding["K"], goal.until): len(goal.done) for goal in session.goals()}
+
+    assert pending() == {("a", 9): 1, ("b", 9): 1, ("b", 14): 1}
+    session.revoke("b")
+    assert pending() == {("a", 9): 1}
+    session.push(Event("call", ("a", 5), 8))
+    assert pending() == {("a", 9): 2, ("a", 14): 1}
+    session.advance(9)
+    assert pending() == {("a", 14): 1}
+
+
+def test_a_run_without_answers_says_what_is_not_over(tmp_path: Path) -> None:
+    program, events = tmp_path / "p.aug", tmp_path / "e.jsonl"
+    program.write_text("total(sum(V)) <- w: every(1d), while w: collect pay(V).")
+    events.write_text('{"type": "pay", "args": [5], "time": "2026-01-01 10:03"}\n')
+    command = ["run", str(program), "--events", str(events), "--engine", "embedded"]
+    assert (
+        "1 absence or window is not over at the last event, the next one at 2026-01-01T23:59:59.999999Z"
+        in run(command, tmp_path).err
+    )
+    assert "not over" not in run([*command, "--until", "2026-01-02"], tmp_path).err

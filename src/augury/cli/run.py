@@ -26,6 +26,7 @@ from augury.cli.options import (
 )
 from augury.core.errors import RunError
 from augury.engine import batch
+from augury.entailment import Model
 from augury.explain.costs import profile
 from augury.job import InputFollower, Job, LeftOut, check_registered, report_guess, unread
 from augury.pictures import Picture, Scene, check_ending, lanes_of, timeline
@@ -130,12 +131,13 @@ class OutputOptions:
 
     def show(
         self, answers: sinks.Answers[Any], missing: Callable[[], list[str]], no_events: Callable[[], bool]
-    ) -> None:
-        """Writes the answer of a run; on standard error, that there is none, and what was missing."""
+    ) -> bool:
+        """Writes the answer of a run; on standard error, that there is none, and what was missing. Whether there is one."""
         if len(answers) or self.format != "table":
             self.write(answers)
         if not len(answers):
             say_nothing("no detections", missing(), no_events())
+        return len(answers) > 0
 
 
 def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
@@ -143,6 +145,19 @@ def say_nothing(what: str, missing: list[str], no_events: bool) -> None:
     if no_events:
         say("0 events")
     say(what + (f"; there was no event of type {', '.join(missing)}" if missing else ""))
+
+
+def say_open(model: Model) -> None:
+    """Says which absences and windows are not over at the last event, after which no time passes by itself."""
+    if not isinstance(model, batch.SessionModel):
+        return
+    open_goals = [goal for goal in model.session.goals() if goal.timed and goal.until is not None]
+    if open_goals:
+        first = min(open_goals, key=lambda goal: goal.until or 0)
+        say(
+            f"{len(open_goals):,} {'absence or window is' if len(open_goals) == 1 else 'absences or windows are'} not over at the "
+            f"last event, the next one at {first.clock.show(first.until or 0)}: --until lets time pass, --goals lists them"
+        )
 
 
 @click.command()
@@ -226,7 +241,9 @@ def run(
     model = job.evaluate(until, as_of, chosen)
     with working("writing answers"):
         result = Result(task.program, model, job.clock, job.history.taken_back)
-    output.show(result, job.missing, lambda: not len(job.history))
+    answered = output.show(result, job.missing, lambda: not len(job.history))
+    if not answered and until is None and not show_goals:
+        say_open(model)
     output.draw(result.timeline)
     if show_goals and isinstance(model, batch.SessionModel):
         for goal in model.session.goals():

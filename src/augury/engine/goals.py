@@ -48,7 +48,7 @@ class Goal:
     """A partial match of a rule, or a fact that events made and that holds: what has begun and has not ended.
 
     `until` is the last time at which what it awaits may end; None is without a bound. `since` is when it began; None where
-    that is forgotten.
+    that is forgotten. `timed` says that it awaits the passing of time, and no event.
     """
 
     rule: str
@@ -59,6 +59,7 @@ class Goal:
     until: int | None = None
     since: int | None = None
     clock: Clock = field(default=_NO_CLOCK, compare=False, repr=False)
+    timed: bool = False
 
     def lasting(self, now: int) -> int | None:
         """For how many time points it has lasted."""
@@ -111,6 +112,7 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
             done = tuple(map(circuit.event, partial.done))
             binding = {v: decode(code) for v, code in partial.binding.items() if code != OPEN}
             since = min((e.start for e in done), default=None)
+            timed = isinstance(partial.awaits, str)
             listed.append(
                 Goal(
                     label,
@@ -121,6 +123,7 @@ def goals(circuit: Circuit, rule: str | None, now: int | None, new: bool = False
                     partial.until,
                     since,
                     circuit.clock,
+                    timed,
                 )
             )
         yield from listed if new else sorted(listed, key=lambda g: (-g.complete, g.done[-1].end if g.done else 0))

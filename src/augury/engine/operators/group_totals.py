@@ -187,7 +187,7 @@ class WindowTotals(Totals):
 
     def of_rows(self, rows: RowIds, window: Array, bounds: Bounds) -> RowGroups:
         """The groups of rows in windows: a row stands once for each window that it lies in."""
-        frame, groups = self._in_windows(rows, window, bounds) if len(rows) else (None, Slices(NONE))
+        frame, groups = self.in_windows(rows, window, bounds) if len(rows) else (None, Slices(NONE))
         if frame is None or not len(frame):
             return RowGroups(NONE, dict.fromkeys(self.names, NONE), NONE, np.zeros(1, np.int64), NONE)
         if not self.in_any_order(frame, groups):
@@ -199,8 +199,8 @@ class WindowTotals(Totals):
         rank = np.maximum.reduceat(frame.rank, first) if len(first) else NONE
         return RowGroups(window[frame.right[first]], columns, rank, np.r_[first, len(frame)], frame.left)
 
-    def _in_windows(self, rows: RowIds, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
-        """Rows that are collected, in groups; on the right the places that they were given in."""
+    def in_windows(self, rows: RowIds, window: Array, bounds: Bounds) -> tuple[Frame, Slices]:
+        """Rows that are collected, in groups by window and key; on the right the places that they were given in."""
         canonical, by = self.circuit.tables.dictionary.canonical, self.collect.by
         every = np.arange(len(rows), dtype=np.int64)
         if not self.collect.where and not self.several:

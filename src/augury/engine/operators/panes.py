@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from augury.algebra.clock_windows import Line, Windows
 from augury.algebra.nodes import Collect
 from augury.core.arrays import Array, Integers, Mask, RowIds, Times
-from augury.engine.operators.base import Clocked, Operator, Part, Ways
+from augury.engine.operators.base import Clocked, Operator, Part, PartialMatch, Ways
 from augury.engine.operators.group_totals import RowGroups, WindowTotals, asked_of
 from augury.engine.operators.partial_totals import PartialTotals, Share
 from augury.engine.operators.range_totals import RangeTotals
@@ -319,6 +320,24 @@ class Panes(Clocked):
         if gone:
             table.kill(np.array(sorted(gone), np.int64))
         return np.flatnonzero(fresh)
+
+    # Windows that are not over
+
+    def waiting(self, now: int | None, new: bool) -> Iterator[PartialMatch]:
+        table, dictionary = self.inputs[0].table, self.runtime.tables.dictionary
+        for number in sorted(n for n in self.changed if now is None or self.line.end(n) > now):
+            rows = np.concatenate([_NONE, *self.lying_in(number)])
+            rows = rows[table.alive[rows].astype(bool)]
+            if not len(rows) or (new and int(rows.max()) < table.mark):
+                continue
+            frame, groups = self.totals.in_windows(rows, np.full(len(rows), number), self.bounds)
+            for first, last in pairwise([*groups.starts.tolist(), len(frame)]):
+                members = frame.left[first:last]
+                if new and int(members.max()) < table.mark:
+                    continue
+                binding = {v: int(dictionary.canonical(frame.vars[v][first : first + 1])[0]) for v in self.collect.by}
+                done = dict.fromkeys(part for row in members.tolist() for part in self.runtime.parts(table, row))
+                yield PartialMatch(tuple(done), f"the end of {self.label}", self.line.end(number), binding)
 
     # What rows are made of
 
