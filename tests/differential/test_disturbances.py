@@ -16,7 +16,7 @@ from tests.generators.state_programs import KINDS, Story
 COUNT = 1500 if os.environ.get("AUGURY_FUZZ") else 15
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *RUN_KINDS, "mixtures", "spaseq"])
+@pytest.mark.parametrize("kind", [*KINDS, *RUN_KINDS, "mixtures", "typed", "spaseq"])
 def test_the_answer_after_every_step_is_that_of_the_reference(kind: str) -> None:
     """Final answers are those that the reference calls final, where a run chooses."""
     answered = 0
