@@ -237,8 +237,8 @@ export class Timeline {
       pen.stroke();
       pen.globalAlpha = 1;
       pen.textAlign = "center";
-      const middle = Math.min(tick.x, this.gutter + this.plot + 12 - this._measure(tick.text) / 2);
-      pen.fillText(tick.text, middle, bottom + 14);
+      const wide = this._measure(tick.text) / 2;
+      pen.fillText(tick.text, Math.min(Math.max(tick.x, this.gutter + wide - 6), this.gutter + this.plot + 12 - wide), bottom + 14);
       if (tick.below) {
         const half = this._measure(tick.below) / 2;
         pen.fillText(tick.below, Math.min(Math.max(tick.x, this.gutter + half - 6), this.gutter + this.plot + 10 - half), bottom + 29);

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from augury.console.derivation_graph import without_extra
 from augury.core.errors import Span
 from augury.core.model import Event, show_value
+from augury.engine.session import Session
 from augury.explain.sessions import misses_of
 from augury.explain.why_not import FailedCondition
 from augury.notation import show_event
-from augury.program import ProgramSession
 
 
-def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
-    """For each rule that could derive an atom, its nearest partial match; the nearest rule first."""
+def near_misses(session: Session, atom: str, extra: int = 0) -> list[dict[str, Any]]:
+    """For each rule that could derive an atom, its nearest partial match; the nearest rule first.
+
+    `extra` arguments of the events of the session are not the user's.
+    """
     misses = misses_of(session, atom)
     rules = {rule.label: rule for rule in session.circuit.rules.values()}
 
     def event(item: Event) -> dict[str, Any]:
         kind = "derived" if (item.type, len(item.args)) in session.circuit.derived else "event"
+        item = without_extra(item, extra)
         return {
             "type": item.type, "id": item.id, "kind": kind, "args": [show_value(arg) for arg in item.args],
             "start": item.start, "end": item.end, "text": show_event(item, session.clock),
