@@ -48,7 +48,7 @@ function App() {
   if (problem && !about) return <main class="blank"><h1>Augury</h1><p class="problem">{problem}</p></main>;
   if (!about || !state) return <main class="blank"><h1>Augury</h1><p class="quiet">…</p></main>;
   const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const name = about.sources.length ? about.sources[about.sources.length - 1].name.split("/").pop() : "program";
+  const name = about.sources.length ? about.sources[about.sources.length - 1].name.split("/").pop().replace(/^<|>$/g, "") : "program";
   const onOpen = (event) => { setSelected(event); location.hash = "timeline"; };
   const onPlace = (where) => { setPlace({ ...where }); location.hash = "rules"; };
   const onWhatIf = (event, kind) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from augury.console.derivation_graph import without_extra
@@ -32,16 +33,21 @@ def near_misses(session: Session, atom: str, extra: int = 0) -> list[dict[str, A
     def failed(text: str) -> dict[str, Any]:
         span = text.span if isinstance(text, FailedCondition) else None
         blockers = text.events if isinstance(text, FailedCondition) else ()
-        return {"parts": words_of(text), "place": place_of(span), "events": [event(item) for item in blockers]}
+        return {"parts": words_of(text.replace(", #slice", "") if extra else text), "place": place_of(span), "events": [event(item) for item in blockers]}
 
-    ordered = sorted(misses, key=lambda miss: (len(miss.failed), -len(miss.parts) / max(1, miss.total)))
-    return [
+    rows: list[dict[str, Any]] = [
         {
             "rule": miss.rule, "place": place_of(rules[miss.rule].span) if miss.rule in rules else None, "total": miss.total,
             "parts": [event(part) for part in miss.parts], "failed": [failed(text) for text in miss.failed],
         }
-        for miss in ordered
+        for miss in misses
     ]  # fmt: skip
+    return sorted(rows, key=farness)
+
+
+def farness(miss: Mapping[str, Any]) -> tuple[int, float]:
+    """How far a rule was from deriving an event: what failed counts first."""
+    return len(miss["failed"]), -len(miss["parts"]) / max(1, miss["total"])
 
 
 def words_of(text: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from augury.console.edits import HypothesisRequest
-from augury.console.near_misses import near_misses
+from augury.console.near_misses import farness, near_misses
 from augury.console.sandbox import Sandbox
 from augury.console.state_views import held_step
 from augury.console.views import MomentRequest
@@ -91,12 +91,13 @@ class TrialViews:
             )
         if not able:
             raise underivable(plan, asked)
-        misses: list[dict[str, Any]] = []
+        best: dict[str, dict[str, Any]] = {}  # by rule, of all buckets
         for held in able:
             with held.session._lock:
-                nearest = near_misses(held.session, _with_extra(atom, held.extra), held.extra)
-            misses += [miss for miss in nearest if miss not in misses]
-        return {"misses": misses}
+                misses = near_misses(held.session, _with_extra(atom, held.extra), held.extra)
+            for miss in misses:
+                best[miss["rule"]] = min(best.get(miss["rule"], miss), miss, key=farness)
+        return {"misses": sorted(best.values(), key=farness)}
 
     def values(self, request: ArgumentRequest) -> dict[str, Any]:
         """Values that an argument has had, the latest first."""

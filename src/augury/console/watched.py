@@ -93,9 +93,12 @@ class WatchedSession(Watched):
             late_before, refused_before = len(self.session.late), len(self.session.rejected)
             before = self._latest
             changes = self.session.push(named)
-            refused = {item.id for item in self.session.late[late_before:] if isinstance(item, Event)}
+            late = self.session.late[late_before:]
+            refused = {item.id for item in late if isinstance(item, Event)}
             refused |= {item.id for item, _ in self.session.rejected[refused_before:]}
-            self._add_inputs(named, before, refused)
+            self._add_inputs(
+                [item for item in named if not (isinstance(item, Revocation) and item in late)], before, refused
+            )
             self._took(changes, named)
 
     def advance(self, moment: int) -> None:
