@@ -83,7 +83,10 @@ def browser() -> Iterator[Any]:
     if not os.path.exists(CHROMIUM) and not _installed():
         pytest.skip(f"there is no browser: apt-get install chromium puts it at {CHROMIUM}")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
+        try:
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS), timeout=120_000)
+        except sync_api.Error as error:
+            pytest.skip(f"the browser does not start: {str(error).splitlines()[0]}")
         yield chromium
         chromium.close()
 
