@@ -90,7 +90,7 @@ class DetectionStream(Outputs):
         self.lateness = pipeline.clock.length(late)
         self.ahead = pipeline.execution.ahead
         if self.ahead is not None and pipeline.clock.kind != "timestamp":
-            raise RunError("ticks are no times of the day, so that no event is ahead", hint="leave `ahead` out")
+            raise RunError("ticks are not times of the day, so no event can be ahead of them", hint="leave `ahead` out")
         if pipeline.versions:
             raise RunError(
                 NO_VERSIONS, hint="`program.session(lateness=…)` takes them, and so does `augury.spark.detect`"

@@ -60,7 +60,7 @@ class Upgrade:
         """Raises RunError where the stream cannot go on with the program."""
         if self.obstacles:
             raise RunError(
-                "the stream cannot go on with this program: " + "; ".join(self.obstacles),
+                "this program cannot continue the stream: " + "; ".join(self.obstacles),
                 hint="start with a new checkpoint directory, or run the program that it was made with",
             )
 
