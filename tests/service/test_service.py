@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 import augury
-from augury.connectors import AnswerSink, RenderedChanges, UnavailableError
+from augury.connectors import AnswerSink, Delivery, EventSource, Position, RenderedChanges, UnavailableError
 from augury.core.errors import ProgramError, RunError
 from augury.service import LiveService
 from augury.service.operations import operations
@@ -166,18 +166,64 @@ def test_two_services_do_not_share_a_state(tmp_path: Path) -> None:
         service(tmp_path).run()
 
 
-def test_the_least_partition_holds_back_answers_until_it_is_idle(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.jsonl").write_text("")
-    running = service(tmp_path, sources=[str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")], idle="400ms")
+def test_the_least_source_holds_back_answers_until_it_is_idle(tmp_path: Path) -> None:
+    sources = [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
+    appended(tmp_path / "b.jsonl", events(0, 1))
+    running = service(tmp_path, sources=sources, idle="1h")
     with running.running():
-        appended(tmp_path / "a.jsonl", events(0, 1))
-        appended(tmp_path / "b.jsonl", events(0, 1)[:1])
-        wait_for(lambda: running.stepper is not None and running.stepper.counts.events >= 2)
+        wait_for(lambda: running.stepper is not None and running.stepper.counts.events == 1)
         appended(tmp_path / "a.jsonl", events(50, 1))
-        time.sleep(0.1)
+        wait_for(lambda: running.stepper is not None and running.stepper.counts.events == 3)
+    assert lines(tmp_path / "out.jsonl") == []  # all answers were written when it ended
+    with service(tmp_path, sources=sources, idle="0s").running():  # b has been silent for long enough
+        wait_for(lambda: len(lines(tmp_path / "out.jsonl")) == 1)
+
+
+class GatedSource(EventSource):
+    """Some events, one in a delivery, once it can be reached."""
+
+    def __init__(self, items: Sequence[dict[str, Any]], facts: str = "") -> None:
+        self.items, self.facts = items, facts
+        self.reachable = threading.Event()
+        self.next = 0
+
+    def open(self, position: Position | None) -> None:
+        if not self.reachable.is_set():
+            raise UnavailableError("not now")
+        self.next = (position or {}).get("next", 0)
+
+    def fetch(self, most: int, seconds: float) -> list[Delivery]:
+        first, self.next = self.next, min(self.next + 5, len(self.items))
+        chosen = enumerate(self.items[first : self.next], first + 1)
+        return [Delivery(json.dumps(item).encode() + b"\n", {"next": number}) for number, item in chosen]
+
+    @property
+    def finished(self) -> bool:
+        return self.next == len(self.items)
+
+
+def test_a_source_that_cannot_be_reached_is_awaited(tmp_path: Path) -> None:
+    """However long it takes, its events are not late; nor are those that wait for the session while the source is over."""
+    items = events(0, 200)
+    orders, shipped = ([item for item in items if item["type"] == name] for name in ("order", "shipped"))
+    gated = GatedSource(shipped)
+    running = service(tmp_path, sources=[iter(orders), gated], idle="0s")
+    with running.running():
+        wait_for(lambda: running.stepper is not None and running.stepper.counts.events == len(orders))
+        wait_for(lambda: running.feeds[1].problem == "not now" and running.feeds[0].ended)
+        wait_for(lambda: "IterableSource" in running.stepper.watermarks.idle)  # type: ignore[union-attr]
         assert lines(tmp_path / "out.jsonl") == []
-        wait_for(lambda: len(lines(tmp_path / "out.jsonl")) == 1)  # b has been silent for long enough
+        gated.reachable.set()
+        wait_for(lambda: running.feeds[1].ended and not running.ready)
+    assert standing(lines(tmp_path / "out.jsonl")) == expected(PROGRAM, items, time_unit="s")
+    assert running.stepper is not None and running.stepper.counts.late == 0
+
+
+def test_sources_that_end_at_different_times_are_one_history(tmp_path: Path) -> None:
+    items = events(0, 1500)
+    orders, shipped = ([item for item in items if item["type"] == name] for name in ("order", "shipped"))
+    service(tmp_path, sources=[iter(orders), iter(shipped)]).run()
+    assert standing(lines(tmp_path / "out.jsonl")) == expected(PROGRAM, items, time_unit="s")
 
 
 def test_sources_that_are_all_idle_hold_back_nothing() -> None:

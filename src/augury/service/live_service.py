@@ -270,7 +270,7 @@ class LiveService:
 
     def _begin(self) -> None:
         stepper = self._running
-        self._started = self._saved_at = self._looked = time.monotonic()
+        self._saved_at = self._looked = time.monotonic()
         self._modified = self._stamps()
         facts = [feed for feed in self.feeds if feed.source.facts]
         for feed in facts:
@@ -321,34 +321,23 @@ class LiveService:
             except queue.Empty:
                 break
             events, size = events + len(result[-1][1]), size + len(result[-1][1].data)
+        for feed, delivery in result:
+            feed.take(delivery)
         return result
 
     def _step_of(self, deliveries: list[tuple[SourceFeed, Delivery]], ended: bool) -> Step | None:
         """The next step; None where nothing has come and nothing is idle that was not."""
         stepper = self._running
         listed = tuple((feed.name, delivery) for feed, delivery in deliveries)
-        parts = tuple(part for feed in self.feeds for part in feed.parts() if part not in stepper.watermarks.ends)
-        idle = self._idle()
+        awaited = {part: feed for feed in self.feeds for part in feed.parts}
+        ends = stepper.watermarks.ends
+        parts = tuple(part for part in awaited if part not in ends)
+        idle = {part for part in ends if part not in awaited or awaited[part].is_idle(part, self.options.idle)}
         promise = self._promise() if not deliveries else None
         news = None if frozenset(idle) == stepper.watermarks.idle else tuple(sorted(idle))
         if not deliveries and news is None and promise is None and not parts and not ended:
             return None
         return Step(self.number + 1, listed, parts, news, promise, over=ended)
-
-    def _idle(self) -> set[str]:
-        now, result = time.monotonic(), set[str]()
-        stepper = self._running
-        by_name = {feed.name: feed for feed in self.feeds}
-        for part in stepper.watermarks.ends:
-            name, _, rest = part.partition("\t")
-            feed = by_name.get(name)
-            if feed is None or feed.ended:
-                result.add(part)
-                continue
-            last = max(feed.active.values(), default=0.0) if not rest else feed.active.get(rest, 0.0)
-            if now - max(last, self._started) >= self.options.idle:
-                result.add(part)
-        return result
 
     def _promise(self) -> int | None:
         """What the wall clock promises while nothing comes, once a second."""
