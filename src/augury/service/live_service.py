@@ -107,6 +107,7 @@ class LiveService:
             if twice is not None:
                 raise RunError(f"the {what} {twice} is named twice")
         self.program = self.compile(None)
+        self._modified = self._seen = self._stamps()
         self.state = StateDirectory(self.options.state, self.options.sync)
         self.metrics = ServiceMetrics(self)
         self.number = 0  # of the last step
@@ -271,7 +272,6 @@ class LiveService:
     def _begin(self) -> None:
         stepper = self._running
         self._saved_at = self._looked = time.monotonic()
-        self._modified = self._stamps()
         facts = [feed for feed in self.feeds if feed.source.facts]
         for feed in facts:
             feed.start(stepper.positions.get(feed.name))
@@ -419,17 +419,19 @@ class LiveService:
 
     # The program
 
-    def _stamps(self) -> dict[str, float]:
+    def _stamps(self) -> dict[str, tuple[int, int]]:
         names = [source.name for source in sources_of(self.program)]
-        result: dict[str, float] = {}
+        result: dict[str, tuple[int, int]] = {}
         for name in names:
             with suppress(OSError):
-                result[name] = os.stat(name).st_mtime
+                stat = os.stat(name)
+                result[name] = (stat.st_mtime_ns, stat.st_size)
         return result
 
     def _has_changed(self, now: float) -> bool:
-        self._looked = now
-        return self.options.watch and self._stamps() != self._modified
+        """Whether the program is another one than that which runs, and the same as at the last look: it may be half written."""
+        self._looked, before, self._seen = now, self._seen, self._stamps()
+        return self.options.watch and self._seen != self._modified and self._seen == before
 
     def _switch(self) -> None:
         """Takes over the program of now, where it can be."""
