@@ -33,7 +33,11 @@ def near_misses(session: Session, atom: str, extra: int = 0) -> list[dict[str, A
     def failed(text: str) -> dict[str, Any]:
         span = text.span if isinstance(text, FailedCondition) else None
         blockers = text.events if isinstance(text, FailedCondition) else ()
-        return {"parts": words_of(text.replace(", #slice", "") if extra else text), "place": place_of(span), "events": [event(item) for item in blockers]}
+        return {
+            "parts": words_of(text.replace(", #slice", "") if extra else text),
+            "place": place_of(span),
+            "events": [event(item) for item in blockers],
+        }
 
     rows: list[dict[str, Any]] = [
         {
