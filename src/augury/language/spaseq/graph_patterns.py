@@ -64,7 +64,9 @@ def _refused(words: Sequence[SparqlToken], findings: Findings) -> bool:
         position = piece.span
         if piece.is_word("SERVICE"):
             hint = "give its graph with --rdf, and read it with GRAPH"
-            findings.add("E250", "SERVICE queries another machine, which stream queries may not do", position, hint=hint)
+            findings.add(
+                "E250", "SERVICE queries another machine, which stream queries may not do", position, hint=hint
+            )
         elif piece.is_word("SELECT"):
             hint = "derive its answers by a query of its own: CONSTRUCT … INTO a stream"
             findings.add("E250", "a GPM cannot contain a query", position, hint=hint)
