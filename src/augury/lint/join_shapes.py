@@ -76,7 +76,9 @@ def _lint_collects(rule: Rule, plan: Plan, findings: Findings) -> None:
         for total in collect.totals if collect.window is not None else ():
             part = total.aggregate
             known = part.function in plan.aggregates and not collect.by
-            if known and not (accumulates(part, plan.functions, plan.aggregates, True) or is_ranked(part, plan.functions)):
+            if known and not (
+                accumulates(part, plan.functions, plan.aggregates, True) or is_ranked(part, plan.functions)
+            ):
                 what = f"{part.function}(distinct …)" if part.distinct else f"{part.function}(…)"
                 message = f"{what} in rule `{rule.label}` lists what each window holds"
                 hint = (

@@ -40,7 +40,9 @@ def _lint_alternatives(rule: Rule, findings: Findings) -> None:
         for number, (branch, span) in enumerate(branches):
             first = next((s for other, s in branches[:number] if other == branch), None)
             if first is not None and span is not None:
-                findings.add("L102", f"the alternative {span.quoted} is there twice", span, Note("the other one", first))
+                findings.add(
+                    "L102", f"the alternative {span.quoted} is there twice", span, Note("the other one", first)
+                )
 
 
 def _branches(either: Either, inside: set[int]) -> list[Node]:
@@ -60,4 +62,4 @@ def _span(node: Node) -> Span | None:
     span: Span | None = getattr(node, "span", None)
     if span is not None and span.end > span.start:
         return span
-    return next((found for part in inputs(node) if (found := _span(part)) is not None), None)
+    return next((below for part in inputs(node) if (below := _span(part)) is not None), None)

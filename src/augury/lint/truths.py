@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import AnyOf, Compare, Condition, Rule
 from augury.algebra.terms import Aggregate, Const, Expr
 from augury.algebra.value_bounds import conflict, is_bound
@@ -35,7 +34,7 @@ def _lint_implied(name: str, where: Iterable[Condition], findings: Findings) -> 
     asked = comparisons_of(where)
     if conflict(asked):  # W314 says more
         return
-    for choice in of_kind(where, AnyOf):
+    for choice in (condition for condition in where if isinstance(condition, AnyOf)):
         _lint_choice(name, choice, asked, findings)
     dropped: set[Compare] = set()
     for comparison in asked:
