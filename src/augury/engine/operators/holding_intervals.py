@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import MAX_TIME, MIN_TIME
-from augury.engine.operators.base import Operator, Ways
+from augury.engine.operators.base import Operator
 from augury.engine.operators.map import EachRow
 from augury.engine.operators.row_chains import RowChains
 from augury.knowledge.fact_table import ALWAYS, EVER
@@ -154,9 +154,6 @@ class HoldingIntervals(Operator):
 
     def parents(self) -> list[tuple[int, Table]]:
         return []
-
-    def sources(self, rows: RowIds) -> Ways:
-        return [(np.arange(len(rows)), [])]
 
     @property
     def bytes(self) -> int:
