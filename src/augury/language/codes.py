@@ -105,7 +105,7 @@ CODES: dict[str, str] = {
     "W322": "an aggregate over what has one value in a match",
     "L100": "a comment ignores a finding without a reason, or one that is not there",
     "L101": "a static rule that is never tried, because a cut before it always commits",
-    "L102": "a rule or a fact that is there twice",
+    "L102": "a rule, a fact or a part of a rule that is there twice",
     "L103": "a rule all of whose answers another rule gives, for it asks for less",
     "L104": "a condition that is always true",
     "L105": "a condition that is never true",

@@ -231,6 +231,8 @@ def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
             return "E228", "one pattern is expected here, not a list of literals", "join patterns with AND or SEQ"
         case s.Chain() | s.Arith() if node.span.text.startswith("@"):
             return "E228", expected, "a calendar time stands in quotes: @'2026-01-31'"
+        case s.Arith(op="//"):
+            return "E228", expected, "a comment begins with `%` or `#`"
         case s.Arith(op="+" | "*", args=(s.CallTerm() | s.BareName() as part, s.CallTerm() | s.BareName() as other)):
             form = f"`{show_node(part)}{node.op} NEXT {show_node(other)}`"
             return "E228", expected, f"a quantifier stands behind its part, and an operator behind it: {form}"
