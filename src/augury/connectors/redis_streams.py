@@ -73,7 +73,7 @@ def _problem(address: Address, error: redis.RedisError) -> RunError | Unavailabl
     ):
         return RunError(message, hint="check user, password and permissions")
     if isinstance(error, redis.ResponseError) and "WRONGTYPE" in message:
-        return RunError(message, hint="the key is no stream")
+        return RunError(message, hint="the key does not hold a stream")
     return UnavailableError(message)
 
 
