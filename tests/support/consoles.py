@@ -17,7 +17,7 @@ from augury.console.input_log import Setup
 from augury.console.program_text import ProgramText
 from augury.console.serving import ConsoleServer
 from augury.console.watched import WatchedSession
-from augury.console.watched_lanes import Watched
+from augury.console.watched_lanes import WatchedLanes
 from augury.core.clock import Clock
 from augury.core.model import Event, HistoryItem
 from augury.notation import read_event
@@ -45,7 +45,7 @@ def watched(
 
 
 @contextmanager
-def served(session: Watched) -> Iterator[tuple[str, httpx.Client]]:
+def served(session: WatchedLanes) -> Iterator[tuple[str, httpx.Client]]:
     """The address of a console, and a client that has its token."""
     server = ConsoleServer(session)
     with server.running() as address, httpx.Client(base_url=address, timeout=60) as client:

@@ -30,7 +30,7 @@ from augury.terminal import say, working
 
 if TYPE_CHECKING:
     from augury.console.watched import WatchedSession
-    from augury.console.watched_lanes import Watched
+    from augury.console.watched_lanes import WatchedLanes
 
 
 def _files(command: AnyCommand) -> AnyCommand:
@@ -172,7 +172,7 @@ def _watched(
 
 
 @contextmanager
-def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[Watched]:
+def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[WatchedLanes]:
     """A stream on Spark, beside which the console stands."""
     if options.checkpoint is not None and any(name.endswith(".recording") for name in options.program):
         raise RunError("a recording is no stream", hint="leave --checkpoint out")

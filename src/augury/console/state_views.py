@@ -10,7 +10,7 @@ from augury.algebra.cuts import rule_of_part
 from augury.console.derivation_graph import without_extra
 from augury.console.near_misses import place_of
 from augury.console.views import MomentRequest, Nothing
-from augury.console.watched_lanes import HeldSession, Watched
+from augury.console.watched_lanes import HeldSession, WatchedLanes
 from augury.core.errors import RunError, Span
 from augury.core.model import Event, show_value
 from augury.engine.goals import Goal
@@ -26,7 +26,7 @@ LISTED = 300  # goals of a rule that are listed
 class StateViews:
     """Looks at what a watched session holds."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedLanes) -> None:
         self.watched = watched
 
     # Goals
@@ -153,7 +153,7 @@ def _sum(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, f
     return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
 
 
-def held_step(watched: Watched, moment: int | None) -> int:
+def held_step(watched: WatchedLanes, moment: int | None) -> int:
     """The step whose state a question is about. Of a stream there is that of its last batch alone."""
     step = watched.steps.step_at(moment)
     if watched.looks_only and step < watched.version:

@@ -11,7 +11,7 @@ from augury.console.sandbox import Sandbox
 from augury.console.state_views import held_step
 from augury.console.views import MomentRequest
 from augury.console.watched import WatchedSession
-from augury.console.watched_lanes import Watched
+from augury.console.watched_lanes import WatchedLanes
 from augury.core.errors import RunError
 from augury.core.model import order_key, show_value
 from augury.explain.why_not.asked import read_asked, underivable
@@ -49,7 +49,7 @@ class DraftRequest:
 class TrialViews:
     """Tries out what a user asks of a watched session."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedLanes) -> None:
         self.watched = watched
         self.checks = Sandbox(seconds=8, megabytes=1500)
         self.trials = Sandbox(seconds=30, megabytes=3000)

@@ -11,7 +11,7 @@ import numpy as np
 
 from augury.console.derivation_graph import DerivationGraph, with_extra
 from augury.console.lane_items import LATE, NEVER, REFUSED
-from augury.console.watched_lanes import HeldSession, Watched
+from augury.console.watched_lanes import HeldSession, WatchedLanes
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import show_value, to_json
@@ -61,7 +61,7 @@ class ItemRequest:
 class Views:
     """Looks at a watched session."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedLanes) -> None:
         self.watched = watched
         self._range_after = (-1, 0, 1)  # after which step, the range of all times
 

@@ -14,7 +14,7 @@ from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, 
 from augury.console.lane_items import LATE, REFUSED, STANDING
 from augury.console.program_text import ProgramText, WrittenProgram, derived_types, outputs_of
 from augury.console.recording import Recording
-from augury.console.watched_lanes import SAMPLES, HeldSession, Watched
+from augury.console.watched_lanes import SAMPLES, HeldSession, WatchedLanes
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.changes import Changes
 from augury.program import ProgramSession
@@ -23,7 +23,7 @@ STEPS = 2000  # steps in which a history is told
 _MOST_ITEMS = 1_000_000  # items of a lane; of more the oldest are forgotten
 
 
-class WatchedSession(Watched):
+class WatchedSession(WatchedLanes):
     """A session with the log of what it was told and what it answered. One thread tells it; others look."""
 
     def __init__(self, setup: Setup, session: ProgramSession | None = None, base: bytes = b"") -> None:

@@ -62,7 +62,7 @@ class HeldSession:
     extra: int = 0
 
 
-class Watched:
+class WatchedLanes:
     """Lanes of events, the steps that were taken, and figures over time. One thread writes; others look."""
 
     live = False

@@ -15,7 +15,7 @@ from augury.algebra.plan import Plan
 from augury.console.derivation_graph import without_extra
 from augury.console.input_log import Setup
 from augury.console.lane_items import LATE, STANDING
-from augury.console.watched_lanes import HeldSession, Watched
+from augury.console.watched_lanes import HeldSession, WatchedLanes
 from augury.core.errors import AuguryError
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.explain.sessions import held_events
@@ -52,7 +52,7 @@ class WrittenAnswers:
         return name.partition(".")[2] or (outputs[0] if len(outputs) == 1 else None)
 
 
-class WatchedStream(Watched):
+class WatchedStream(WatchedLanes):
     """A stream as of its last complete batch. A step is a look at it: a batch, or some, since the last one.
 
     What its state forgets stays in the lanes for as long as the console runs.
