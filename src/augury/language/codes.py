@@ -100,6 +100,7 @@ CODES: dict[str, str] = {
     "W313": "AT MOST or ONCE without EVERY: its keys are kept for ever",
     "W314": "conditions on values that never hold together",
     "W315": "a repetition under LONGEST that goes on past the event that follows it",
+    "W316": "an aggregate over the key of a session window",
     "W320": "a GPM is defined and not used",
     "W321": "an absence between contiguous events",
     "W322": "an aggregate over what has one value in a match",

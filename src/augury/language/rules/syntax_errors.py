@@ -68,6 +68,8 @@ _ELSEWHERE = {
     r"over(?=\s*\()": "a window is a literal: `w: extend_backward(o, 1h), while w: collect sale(C, A)`, `last 5: collect …`, or `all: collect …` for all so far",
     r"until(?!\s*\()": "a deadline that is data is `w: until(o, Due)`; an event that ends a repetition follows it: `b(I)+ NEXT c(I)`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
+    r"filter(?=\s*\()": "an aggregate over some is `sum(A where A > 1)`, or `count(where A > 1)`",
+    r"per(?=\s+[A-Za-z])": "the variables stand in parentheses: `PER (S)`",
     "unless": _ABSENCE,
     r"(?:window|for)(?=\s+\d)": _WINDOW,
     r"followed\s+by": "one event after another is `a(X) SEQ b(X)`, the next one `a(X) NEXT b(X)`",
@@ -75,7 +77,19 @@ _ELSEWHERE = {
     "like": "a part of a string is found by `matches(S, '^abc')`, a regular expression",
     r"(?:import|load)(?=\s+[\w'\"])": 'another file is included: `include "weather.aug".`',
 }
-_INCOMPLETE = {"skip": "to where", "at": "how many", "every": "how many"}  # words of the language that lack something
+# Words that stand in the wrong place, and the right one.
+_ORDER = {
+    r"with\s+ties": "it follows what is ranked by: `TOP 3 BY E WITH TIES`",
+    r"per(?=\s*\()": "it stands before LONGEST and SKIP, and before EVERY: `PER (S) LONGEST`, `AT MOST 1 PER (S) EVERY 10min`",
+    r"top(?=\s+(?:\d|all\b))": "it stands before AT MOST and ONCE, and after POLICY",
+    r"(?:at\s+most|once)(?=.*<-)": "it ends a rule: `head <- body AT MOST 1 PER (S) EVERY 10min.`",
+}
+_INCOMPLETE = {  # words of the language that lack something
+    "skip": "to where",
+    "per": "which variables",
+    "at": "how many",
+    "every": "how many",
+}
 _UNITS = ("us", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "d", "days", "w", "weeks")
 _ARROWS = re.compile(r"<--+|<==+|-+>|=+>|::?=|→|⇒|⇐")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -348,6 +362,23 @@ def other_language(spot: RuleErrorSpot) -> Cause | None:
     return None
 
 
+def wrong_order(spot: RuleErrorSpot) -> Cause | None:
+    """`AT MOST 1 EVERY 10min PER (S)`, `TOP 1 WITH TIES BY E`, `a(X) ONCE <- b(X)`."""
+    for word, hint in _ORDER.items():
+        match = re.compile(word, re.IGNORECASE | re.DOTALL).match(spot.text, spot.at)
+        if match:
+            return Cause(f"`{' '.join(match.group().split())}` stands in the wrong place", spot.at, match.end(), hint)
+    return None
+
+
+def latest_alone(spot: RuleErrorSpot) -> Cause | None:
+    """`latest mode(M, S) PER (M) <- change(M, S).`"""
+    if spot.before.strip().lower() != "latest" or not spot.is_word:
+        return None
+    hint = f"write `fact latest {spot.found}(…) PER (…) <- …`"
+    return Cause("`latest` stands after `fact`", spot.at - len("latest") - 1, spot.at - 1, hint)
+
+
 def misspelt_statement(spot: RuleErrorSpot) -> Cause | None:
     """`ouput alarm.`, `evnt wind(s: string).`"""
     word = re.match(r"\s*([a-z]+)$", spot.before, re.IGNORECASE)
@@ -418,6 +449,8 @@ CAUSES: tuple[Callable[[RuleErrorSpot], Cause | None], ...] = (
     reluctant,
     foreign,
     other_language,
+    wrong_order,
+    latest_alone,
     statement_form,
     misspelt_statement,
     misspelt_operator,
