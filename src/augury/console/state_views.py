@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from augury.algebra import nodes as n
-from augury.algebra.cuts import rule_of_part
 from augury.console.derivation_graph import without_extra
 from augury.console.near_misses import place_of
 from augury.console.views import MomentRequest, Nothing
@@ -19,6 +18,7 @@ from augury.engine.session import Session
 from augury.explain.costs import profile
 from augury.explain.operator_plan import OperatorPlan
 from augury.notation import show_event
+from augury.planner.cut_rules import rule_of_part
 
 LISTED = 300  # goals of a rule that are listed
 

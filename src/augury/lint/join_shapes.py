@@ -75,8 +75,8 @@ def _lint_collects(rule: Rule, plan: Plan, findings: Findings) -> None:
     for collect in rule.collects:
         for total in collect.totals if collect.window is not None else ():
             part = total.aggregate
-            listed = part.function in plan.aggregates and not collect.by
-            if listed and not (
+            built_in = part.function in plan.aggregates and not collect.by
+            if built_in and not (
                 accumulates(part, plan.functions, plan.aggregates, True) or is_ranked(part, plan.functions)
             ):
                 what = f"{part.function}(distinct …)" if part.distinct else f"{part.function}(…)"

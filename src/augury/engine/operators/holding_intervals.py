@@ -158,15 +158,15 @@ class HoldingIntervals(Operator):
         return super().bytes + self.chains.bytes
 
 
-def _in_both(one: Intervals, other: Intervals) -> tuple[Array, Array]:
-    """Which intervals of each the other has, too; those of an owner lie apart, so that no two have one start."""
-    owner, start, end = (np.concatenate(columns) for columns in zip(one, other, strict=True))
+def _in_both(first: Intervals, second: Intervals) -> tuple[Array, Array]:
+    """Which intervals of both are in the other, too; those of an owner lie apart, so that no two have one start."""
+    owner, start, end = (np.concatenate(columns) for columns in zip(first, second, strict=True))
     order = np.lexsort((start, owner))
     next_, last = order[1:], order[:-1]
     same = (owner[next_] == owner[last]) & (start[next_] == start[last]) & (end[next_] == end[last])
     both = np.zeros(len(owner), bool)
     both[next_[same]] = both[last[same]] = True
-    return both[: len(one.owner)], both[len(one.owner) :]
+    return both[: len(first.owner)], both[len(first.owner) :]
 
 
 class EndedIntervals(EachRow):
