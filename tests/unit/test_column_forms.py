@@ -158,4 +158,4 @@ def test_which_arrays_a_function_takes() -> None:
         augury.run(augury.compile("r(seeing(X)) <- a(X).", functions=[made]), [{"type": "a", "args": [1], "time": 0}])
     assert seen == [np.ndarray, np.ndarray, pa.Int64Array]
     with pytest.raises(RunError, match="vectorized='rows'"):
-        augury.function(seeing, types=("int",), result="int", vectorized="rows")
+        augury.function(seeing, types=("int",), result="int", vectorized="rows")  # type: ignore[arg-type]

@@ -221,7 +221,8 @@ class OfFiltered:
         if not kept:
             return None
         values = kept if self.function.more else [opened(pair)[0] for pair in kept]
-        return self.function.of(values)
+        result: Value = self.function.of(values)
+        return result
 
 
 def filtered_forms(aggregates: Mapping[str, AggregateFunction]) -> dict[str, AggregateFunction]:

@@ -80,7 +80,7 @@ def _each(call: Callable[..., Any], *parts: ColumnOperand) -> ColumnOperand | No
             except (RowError, ValueError, ArithmeticError):
                 wrong[row] = True
                 results.append(None)
-    kinds = {type(result) for result in results} - {type(None)}
+    kinds, data = {type(result) for result in results} - {type(None)}, parts[0].data
     if kinds == {int}:
         small = [result if result is not None and MIN_INT <= result <= MAX_INT else None for result in results]
         wrong = np.array([result is None for result in small], bool)
