@@ -35,7 +35,7 @@ def test_figures_are_sent_once_more_at_the_end(tmp_path: Path) -> None:
     events = [{"type": "a", "args": [n], "time": n} for n in range(7)]
     service = augury.live("b(X) <- a(X).", events, lambda change: None, state=tmp_path, clock="logical", emit="early")
     try:
-        with exported(service, f"http://127.0.0.1:{collector.server_address[1]}"):
+        with exported(service, f"http://127.0.0.1:{collector.server_address[1]}", patience=60):
             service.run()
     finally:
         collector.shutdown()

@@ -260,6 +260,18 @@ def test_the_design_lists_the_passes() -> None:
         assert "→" in example, f"{each.__name__}: no example of before and after"
 
 
+def test_one_pass_places_conditions() -> None:
+    """Executors read them off the physical plan; only the reference evaluator places them itself."""
+    users = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom) and "placed" in {alias.name for alias in node.names}
+        if node.module == "augury.algebra.place"
+    }
+    assert users == {"planner/place_conditions.py", "reference/evaluator.py"}
+
+
 def test_nothing_is_read_that_could_run() -> None:
     """State, checkpoints and what goes to workers is written as plain data, and never as pickled objects."""
     for path in SOURCE.rglob("*.py"):

@@ -305,11 +305,17 @@ def compiled(
     paths: Iterable[str], facts: Iterable[str] = (), functions: Iterable[str] = (), policy: str | None = None
 ) -> Program:
     """The program of some files."""
+    return program_compiler(facts, functions, policy)(program_sources(paths))
+
+
+def program_compiler(
+    facts: Iterable[str], functions: Iterable[str], policy: str | None = None
+) -> Callable[[Sequence[Source]], Program]:
+    """Makes programs of texts as the options of a command say."""
     names = [name for name, _ in fact_sources(facts)]
     folders = click.get_current_context().meta.get(INCLUDE_FROM, ())
-    return Program.of(
-        program_sources(paths), functions=load_functions(functions), facts=names, policy=policy, include_from=folders
-    )
+    registered = load_functions(functions)
+    return lambda sources: Program.of(sources, registered, names, policy, folders)
 
 
 def compile_sources(facts: Iterable[str], functions: Iterable[str]) -> Callable[[Sequence[Source]], Compiled]:

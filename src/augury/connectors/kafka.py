@@ -198,7 +198,7 @@ class KafkaSource(EventSource):
                 groups.setdefault((str(message.topic()), int(message.partition() or 0)), []).append(message)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET or error.code() == KafkaError.OFFSET_OUT_OF_RANGE:
                 raise RunError(
-                    f"{self.address}: the topic does not hold the messages any more behind which the state stands",
+                    f"{self.address}: the topic no longer holds the messages that follow the saved position",
                     hint="they were deleted before they were read: begin with another --state directory",
                 )
             elif error.code() in _REFUSED or error.fatal():

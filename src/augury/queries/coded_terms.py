@@ -37,7 +37,7 @@ class CodedTerms:
     def numbers(self, codes: Codes) -> Array:
         """The numbers of the terms that codes stand for."""
         if len(codes) and not (codes & 1).all():
-            raise RunError("a value is no RDF term")
+            raise RunError("a value is not an RDF term")
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
         result: Array = self._numbers[places]

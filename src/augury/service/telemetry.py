@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from augury.service.live_service import LiveService
 
 _EVERY = 10_000  # milliseconds
+_PATIENCE = 5  # seconds
 
 
 @contextmanager
-def exported(service: LiveService, url: str, every: int = _EVERY) -> Iterator[None]:
-    """Sends all figures every ten seconds while the block runs, and once at its end."""
+def exported(service: LiveService, url: str, every: int = _EVERY, patience: int = _PATIENCE) -> Iterator[None]:
+    """Sends all figures every ten seconds while the block runs, and once at its end, which may take `patience` seconds."""
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.sdk.metrics import MeterProvider
@@ -26,7 +27,7 @@ def exported(service: LiveService, url: str, every: int = _EVERY) -> Iterator[No
     except ModuleNotFoundError as error:
         raise RunError(f"--otlp needs the package {error.name}", hint="pip install 'augury[metrics]'") from None
     endpoint = f"{url.rstrip('/')}/v1/metrics"
-    reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=endpoint, timeout=5), every)
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=endpoint, timeout=patience), every)
     provider = MeterProvider([reader], Resource.create({"service.name": "augury"}))
     meter = provider.get_meter("augury")
     for name, meaning in FIGURES.items():
@@ -35,7 +36,7 @@ def exported(service: LiveService, url: str, every: int = _EVERY) -> Iterator[No
     try:
         yield
     finally:
-        provider.shutdown(timeout_millis=5000)
+        provider.shutdown(timeout_millis=patience * 1000)
 
 
 def _observer(service: LiveService, name: str) -> Callable[[Any], Iterable[Any]]:

@@ -164,7 +164,7 @@ def value_of(value: object, depth: int = 0) -> Value:
         case int() if not MIN_INT <= value <= MAX_INT:
             raise DataError(f"an integer beyond 64 bits: {brief(value)}")
         case Decimal():
-            raise DataError(f"a decimal number, which no value can be: {value}", hint="make it a float, or text")
+            raise DataError(f"a decimal number, which is not supported: {value}", hint="make it a float, or text")
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
             return Term(functor, _values(args, depth))
         case list() | tuple():

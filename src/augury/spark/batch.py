@@ -152,7 +152,7 @@ class Detections(Outputs):
     def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""
         pipeline = self.pipeline
-        events = [self._standing(e) for e in pipeline.events(staged.plan, stage, pipeline.own_types(staged, stage))]
+        events = [self._standing(e) for e in pipeline.events(staged, stage, pipeline.own_types(staged, stage))]
         if before is None:
             points = [] if pipeline.points else ["start"]
             chosen = [

@@ -115,7 +115,7 @@ class FileReader:
         except DataError:
             if self.streaming:
                 hint = f"say it: --events '{source.path.rstrip('/')}/*.jsonl'"
-                raise DataError("has no files yet, so that their kind is not known", source.location, hint) from None
+                raise DataError("has no files yet, so their format is unknown", source.location, hint) from None
             raise
 
     def _paths(self, source: SourceFile, files: Sequence[SourceFile]) -> list[str]:
@@ -145,7 +145,7 @@ class FileReader:
                 raise DataError(
                     "has files with different headers", source.location, "a stream reads files with one header"
                 )
-            raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
+            raise DataError("has no file yet, so its columns are unknown", source.location, _NO_FILE)
         tables = [TextTable(self._lines(source, some, "csv"), header) for header, some in headers.items()]
         return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
@@ -182,7 +182,7 @@ class FileReader:
         try:
             if self.streaming:
                 if not files:
-                    raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
+                    raise DataError("has no file yet, so its columns are unknown", source.location, _NO_FILE)
                 path, reader = self._watched(source, "parquet")
                 frame = reader.schema(self.spark.read.parquet(paths[0]).schema).parquet(path)
             else:

@@ -156,7 +156,7 @@ class StreamJob(FileRun):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.spool = Spool(folder, sys.stdin)
-        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
+        return self.options.spooled(source)
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""
