@@ -161,15 +161,20 @@ class StreamOptions:
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
-        output = self.output if self.output == "-" else _writable(make_folder(self.output))
+        output = self.output if self._is_elsewhere else _writable(make_folder(self.output))
         return replace(self, output=output, late=self.late and _writable(make_folder(self.late)))
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether answers go to no folder."""
+        return self.output == "-" or self.output.startswith("kafka://")
 
     @property
     def folders(self) -> dict[str, str]:
         """The folders of the parts of a batch, by name."""
         outputs = self.task.plan.outputs
         late = {} if self.late is None else {"late": self.late}
-        if self.output == "-":
+        if self._is_elsewhere:
             return late
         if self.format == "parquet" and len(outputs) > 1:
             return {f"output.{type}": f"{self.output.rstrip('/')}/{type}" for type in outputs} | late
