@@ -30,6 +30,7 @@ from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
+from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
@@ -156,7 +157,7 @@ class StreamJob(FileRun):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.spool = Spool(folder, sys.stdin)
-        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
+        return self.options.spooled(source)
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""
@@ -263,6 +264,9 @@ class StreamJob(FileRun):
             self._print(rows, changes, gone)
             return {}
         few = rows.coalesce(1) if count <= _FEW else rows
+        if is_kafka(self.options.output):
+            write_messages(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), self.options.output)
+            return {}
         match self.options.format:
             case "jsonl":
                 lines = self._with_gone(few, gone).withColumn("args", F.parse_json("args"))
