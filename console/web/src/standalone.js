@@ -57,7 +57,7 @@ function legend(lanes) {
   list.className = "legend";
   for (const [kind, word] of Object.entries(WORDS)) {
     if (!lanes.some((lane) => lane.kind === kind)) continue;
-    const sign = document.createElement("b");
+    const sign = document.createElement("span");
     sign.className = kind;
     sign.textContent = kind === "event" ? "●" : "◆";
     list.append(sign, word);
