@@ -85,7 +85,7 @@ class StreamOptions:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
+        """The identity of a checkpoint: the rules as they are written, and the settings that shape its state."""
         plan, settings = self.task.plan, self.task.settings
         declared = {
             name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(plan.declared.items())
@@ -106,7 +106,7 @@ class StreamOptions:
         }
 
     def save(self, clock: Clock) -> None:
-        """Says in the checkpoint of what it is one: from then on the stream is of this program."""
+        """Writes the identity of the checkpoint: from then on the stream is of this program."""
         decided = {"clock": clock.kind, "time_unit": clock.unit}
         program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
         sources = [written_source(source) for source in self.task.events]
@@ -161,15 +161,20 @@ class StreamOptions:
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
-        output = self.output if self.output == "-" else _writable(make_folder(self.output))
+        output = self.output if self._is_elsewhere else _writable(make_folder(self.output))
         return replace(self, output=output, late=self.late and _writable(make_folder(self.late)))
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether answers go to no folder."""
+        return self.output == "-" or self.output.startswith("kafka://")
 
     @property
     def folders(self) -> dict[str, str]:
         """The folders of the parts of a batch, by name."""
         outputs = self.task.plan.outputs
         late = {} if self.late is None else {"late": self.late}
-        if self.output == "-":
+        if self._is_elsewhere:
             return late
         if self.format == "parquet" and len(outputs) > 1:
             return {f"output.{type}": f"{self.output.rstrip('/')}/{type}" for type in outputs} | late

@@ -25,6 +25,7 @@ from augury.sources.json_array import is_array
 from augury.sources.reader import EventTypes
 from augury.spark.failures import first_line
 from augury.spark.inputs import EventFrame, TypeColumns, clock_of, sources
+from augury.spark.kafka_topics import is_kafka, message_lines
 from augury.spark.layout import declared_kind, sql_type
 from augury.spark.line_reader import Header
 from augury.spark.text_files import TextFiles, TextTable, first_time, head_of, header_of, lines, lines_of_arrays
@@ -68,6 +69,8 @@ class FileReader:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
         if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
             raise DataError(problem.message, source.location, problem.hint)
+        if is_kafka(source.path):
+            return self._messages(source)
         files = self._files(source)
         form = files[0].form() if files else self._form(source)
         for file in files:
@@ -156,6 +159,20 @@ class FileReader:
             return []
         arrays = any(is_array(head) for _, head in heads)
         return self._text(source, "jsonl", [TextTable(self._lines(source, files, "jsonl", arrays))], first)
+
+    def _messages(self, source: SourceFile) -> list[TextFiles]:
+        """The topics of an address; their first messages, of a history, say the clock."""
+        past = message_lines(self.spark, source.path, streaming=False)
+        rows = past.limit(_SAMPLE).collect()
+        head = b"".join(bytes(row[0]) + b"\n" for row in rows)
+        first = first_time([(source, head)], "jsonl", self.plan)
+        if first is None and not self.streaming:
+            return []
+        if first is None and self.task.settings.clock is None and self.plan.tick is None:
+            hint = "say --clock timestamp, or logical for numbers that are no times"
+            raise DataError("has no message yet that says what its times are", source.location, hint)
+        table = message_lines(self.spark, source.path, streaming=True) if self.streaming else past
+        return self._text(source, "jsonl", [TextTable(table)], first)
 
     def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
         """The first lines of each file; Spark reads those of another machine."""

@@ -30,6 +30,7 @@ from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
+from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
@@ -263,6 +264,9 @@ class StreamJob(FileRun):
             self._print(rows, changes, gone)
             return {}
         few = rows.coalesce(1) if count <= _FEW else rows
+        if is_kafka(self.options.output):
+            write_messages(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), self.options.output)
+            return {}
         match self.options.format:
             case "jsonl":
                 lines = self._with_gone(few, gone).withColumn("args", F.parse_json("args"))
