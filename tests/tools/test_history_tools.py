@@ -162,6 +162,9 @@ def test_diff_of_queries_names_the_graph_pattern(folder: Path) -> None:
     assert "query alarm: the graph pattern A does not match" in done.out and "(input g0)" in done.out.splitlines()[-1]
     done = run(["diff", "alarm.spaseq", "sooner.spaseq", *events], folder)
     assert "their sequence, its window, or what is selected does not" in done.out
+    done = run(["case", "alarm.spaseq", *events, "--event", "alarm(_)", "--output", "case.toml"], folder)
+    assert done.code == 0 and "2 events of 3" in done.err, done.err
+    assert run(["test", "case.toml"], folder).out.startswith("1 case: 1 passed")
 
 
 def test_the_smallest_case_of_an_answer(folder: Path) -> None:

@@ -220,6 +220,9 @@ def test_members_that_the_design_names_are_there() -> None:
         for base in bases:
             bases += [other for other in members.get(base, ()) if other in members and other not in bases]
         assert any(member in members.get(base, ()) for base in bases), f"{owner}.{member}"
+    defined = set().union(*(_defined(_tree(path)) for path in SOURCE.rglob("*.py")))
+    camel = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`", text))
+    assert camel - defined == set(), "a class that is not there"
     for file, names in re.findall(r"`([\w/]+\.py)`: ((?:`\w+`(?:, )?)+)", text):
         (path,) = [path for path in SOURCE.rglob("*.py") if path.as_posix().endswith(f"/{file}")]
         wrong = set(re.findall(r"\w+", names)) - _defined(_tree(path))

@@ -377,7 +377,7 @@ def slice_length(longest: int, span: int, partitions: int) -> int:
 
 
 def live_slice(longest: int) -> int:
-    """How long slices are, in time points, in a stream, of which nobody knows how long it is."""
+    """How long slices are, in time points, in a stream, whose length is unknown."""
     return max(1, LIVE_SLICES * longest)
 
 

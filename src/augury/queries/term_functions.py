@@ -79,7 +79,7 @@ class FirstBound(TermFunction):
 
 @dataclass(frozen=True)
 class AsValue(TermFunction):
-    """The value that a term stands for."""
+    """The value of a term."""
 
     names: tuple[str, ...] = ("term",)
 

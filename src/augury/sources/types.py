@@ -137,7 +137,7 @@ TYPES: dict[str, Type] = {
 
 
 def is_null(value: object) -> bool:
-    """Whether something of Python stands for null: None, NaN, and what pandas has for them."""
+    """Whether a Python value means null: None, NaN, and the nulls of pandas."""
     if value is None or (isinstance(value, float | datetime) and value != value):
         return True
     return type(value).__name__ == "NAType"
@@ -191,7 +191,7 @@ def _values(items: Iterable[object], depth: int) -> tuple[Value, ...]:
 
 
 def text_of(value: object) -> str | None:
-    """An id, or what is done, as text; None where nothing is said."""
+    """An id or an op as text; None where it is missing."""
     if isinstance(value, str):
         return characters(value) or None
     result = value_of(value) if type(value) is not int or value.bit_length() > 1000 else value

@@ -85,7 +85,7 @@ class StreamOptions:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
+        """The identity of a checkpoint: the rules as they are written, and the settings that shape its state."""
         plan, settings = self.task.plan, self.task.settings
         declared = {
             name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(plan.declared.items())
@@ -106,7 +106,7 @@ class StreamOptions:
         }
 
     def save(self, clock: Clock) -> None:
-        """Says in the checkpoint of what it is one: from then on the stream is of this program."""
+        """Writes the identity of the checkpoint: from then on the stream is of this program."""
         decided = {"clock": clock.kind, "time_unit": clock.unit}
         program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
         sources = [written_source(source) for source in self.task.events]

@@ -114,7 +114,7 @@ class Work:
 
     @property
     def taken(self) -> list[int]:
-        """The codes of what the stage takes in; what it makes too, but earlier ones have made, is just passed on."""
+        """The codes of the types that the stage reads; its own types that earlier stages have made are just passed on."""
         more, plan = len(self.extra), self.plan
         types = [(code, (name, arity + more)) for code, (name, arity) in enumerate(self.layout.types)]
         return [c for c, t in types if t in plan.event_types and (c not in self.forward or t in plan.given)]

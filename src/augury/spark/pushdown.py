@@ -410,7 +410,7 @@ def _as_double(value: _Value) -> _Value:
 
 
 def _result(row: Function, kinds: tuple[str, ...]) -> str | None:
-    """The kind of what a function gives for arguments of these kinds; None where it fails, or Spark's would differ."""
+    """The kind of a function's result for arguments of these kinds; None where it fails, or Spark's would differ."""
     if (row.name, kinds) in _TIMES:
         return _TIMES[row.name, kinds]
     if row.name in ("min", "max") and len(set(kinds)) == 1:
@@ -451,7 +451,7 @@ def _call(row: Function, form: str, kind: str, args: Sequence[_Value]) -> _Value
 
 
 def _written(form: str, args: Sequence[Column]) -> Column:
-    """The column that the Spark form of a function stands for: a name, or nested calls."""
+    """The column of the Spark form of a function: a name, or nested calls."""
     if "(" not in form:
         return F.call_function(form, *args)
     names = [f"_{i}" for i in range(len(args))]

@@ -333,7 +333,7 @@ class DetectionStream(Outputs):
         return {stage.number: self._processor(stage, work, frozenset()) for stage, work in self.hosted(staged)}
 
     def fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
-        """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
+        """The identity of the state of a stage: a checkpoint with the same one can be resumed."""
         pipeline = self.pipeline
         return {
             **({"version": len(work.earlier)} if work.earlier else {}),

@@ -173,7 +173,7 @@ class Operator(ABC):
         return ", ".join(f"{event} ({event.id})" for event in map(self.runtime.event, parts))
 
     def rebuild(self) -> None:
-        """Makes anew what is not in tables."""
+        """Rebuilds the state that is not in tables."""
         self.seen = [view.table.n for view in self.inputs]
         self.lost = [[] for _ in self.inputs]
         self.revised = []
