@@ -247,7 +247,7 @@ class StreamJob(FileRun):
 
     def _with_gone(self, rows: DataFrame, gone: DataFrame | None) -> DataFrame:
         """Answers as JSON in columns, with retracted ones of types that an earlier version of the program had."""
-        result = self.pipeline.as_json(rows, self.task.settings.emit == "early")
+        result = self.pipeline.as_json(rows, self.task.settings.emit == "early", tagged=False)
         if gone is None:
             return result
         time = "timestamp" if self.pipeline.clock.kind == "timestamp" else "bigint"
