@@ -58,10 +58,7 @@ def short(*said: Any) -> tuple[object, ...]:
 def answers(frame: DataFrame) -> set[tuple[object, ...]]:
     """What a DataFrame of answers has: arguments of any type are JSON."""
     found = frame.collect()
-    return {
-        short(next(iter(json.loads(r["c"]).values())), *(json.loads(r[p]) for p in ("p1", "p2")), r["start"], r["end"])
-        for r in found
-    }
+    return {short(*(json.loads(r[p]) for p in ("c", "p1", "p2")), r["start"], r["end"]) for r in found}
 
 
 def test_query_answers_of_the_engine() -> None:

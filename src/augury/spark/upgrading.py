@@ -17,6 +17,7 @@ from augury.algebra.stages import Stage, Stages, needed, one_stage, stages
 from augury.compiled import Compiled
 from augury.core.clock import Clock
 from augury.core.errors import RunError
+from augury.spark.state import NEW
 
 Fate = Literal["kept", "changed", "new", "gone"]
 
@@ -55,12 +56,12 @@ class Upgrade:
                 case "gone":
                     yield f"rule `{label}` is gone: {answers}"
 
-    def check(self) -> None:
+    def check(self, else_do: str = "") -> None:
         """Raises RunError where the stream cannot go on with the program."""
         if self.obstacles:
             raise RunError(
                 "the stream cannot go on with this program: " + "; ".join(self.obstacles),
-                hint="start with a new checkpoint directory, or run the program that it was made with",
+                hint="; ".join(filter(None, [NEW, else_do])),
             )
 
 
