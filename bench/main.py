@@ -17,6 +17,7 @@ from bench import (
     files,
     fraud,
     graph_events,
+    history_files,
     knowledge,
     nexmark,
     paper_b,
@@ -113,6 +114,7 @@ def run(
     *,
     settings: Settings | None = None,
     sessions: bool = False,
+    record: bool = False,
 ) -> int:
     """Exit code 0 when every count is right, 1 when one is wrong or cannot be had, 2 for a name that is not there."""
     try:
@@ -121,7 +123,8 @@ def run(
         say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
         return 2
     settings = settings or Settings(events, repeat, sessions=sessions)
-    return report({name: partial(watched, name, settings) for name in picked}, TITLES, json_path, charts_dir)
+    experiments = {name: partial(watched, name, settings) for name in picked}
+    return report(experiments, TITLES, json_path, charts_dir, history_files.FOLDER if record else None)
 
 
 def watched(name: str, settings: Settings) -> list[Row]:
@@ -142,9 +145,11 @@ def report(
     titles: Mapping[str, str],
     json_path: str | None = None,
     charts_dir: str | None = None,
+    history: Path | None = None,
 ) -> int:
     """Runs experiments and tells what they find; the exit code says whether every count is there and right."""
     console = Console()
+    kernel = history_files.baseline() if history else 0.0
     rows: list[Row] = []
     shown: list[Row] = []  # of one figure, which are one table
     failed = False
@@ -167,6 +172,9 @@ def report(
         Path(json_path).write_text(as_json(rows), encoding="utf-8")
     if charts_dir:
         for path in charts.draw(dict(titles), rows, Path(charts_dir)):
+            say(f"wrote {path}")
+    if history:
+        for path in history_files.record(rows, kernel, history):
             say(f"wrote {path}")
     wrong = [row for row in rows if not row.right]
     for row in wrong:

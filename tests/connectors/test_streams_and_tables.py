@@ -112,7 +112,7 @@ def test_nats_streams(nats: Server, tmp_path: Path) -> None:
             except client.js.errors.NotFoundError:
                 return []
             subscription = await stream.subscribe("alerts.>", ordered_consumer=True)
-            return [(await subscription.next_msg(5)).data for _ in range(number)]
+            return [(await subscription.next_msg(60)).data for _ in range(number)]
 
         result: list[bytes] = talk(read)
         return result

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -20,11 +21,12 @@ from pathlib import Path
 
 KAFKA = Path(os.environ.get("AUGURY_KAFKA", Path.home() / ".cache" / "augury" / "kafka-3.9.1"))
 _POSTGRES = "/usr/lib/postgresql/15/bin"
-_PATIENCE = 60.0
+_PATIENCE = 120.0
+_PORTS = range(20_000, 32_000)  # which no outgoing connection is given: a server that restarts finds its own free
 
 
 class NotInstalled(Exception):
-    """Why a server cannot be started here."""
+    """Why there is no such server here, or why it does not start."""
 
 
 @dataclass
@@ -49,9 +51,9 @@ class Server:
         until = time.monotonic() + _PATIENCE
         while not (self.ready or listens)(self.port):
             if self._process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(
-                    f"{self.command[0]} does not start:\n{(self.folder / 'log.txt').read_text()[-2000:]}"
-                )
+                self.stop()
+                said = (self.folder / "log.txt").read_text(errors="replace")[-2000:]
+                raise NotInstalled(f"{self.command[0]} does not start:\n{said}")
             time.sleep(0.02)
         return self
 
@@ -77,9 +79,11 @@ def listens(port: int) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
+    while True:
+        port = random.SystemRandom().choice(_PORTS)
+        with socket.socket() as line, suppress(OSError):
+            line.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

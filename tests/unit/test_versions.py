@@ -86,7 +86,7 @@ def test_another_column_may_have_the_version(tmp_path: Path) -> None:
         ({"version": 3}, "a version belongs to an id"),
         ({"id": "e", "version": "new"}, "a version is a whole number, not 'new'"),
         ({"id": "e", "version": 1.5}, "a version is a whole number, not 1.5"),
-        ({"op": "update", "id": "e"}, "it is insert, replace or revoke"),
+        ({"op": "update", "id": "e"}, "it must be insert, replace or revoke"),
     ],
 )
 def test_wrong_versions_are_refused(item: dict[str, object], message: str) -> None:

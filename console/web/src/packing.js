@@ -14,13 +14,13 @@ function pack(marks, right, most, labelled) {
   for (const i of order) {
     const [from, to, width] = marks[i];
     const inside = labelled && to - from >= width + 2 * GAP;
-    const fits = labelled && !inside && to + RADIUS + GAP + width <= right;
-    const end = to + RADIUS + 1 + (fits ? width + GAP : 0);
+    const fits = labelled && !inside && to + RADIUS + 2 * GAP + width <= right;
+    const end = to + (fits ? RADIUS + 2 * GAP + width : RADIUS + 1);
     let row = ends.findIndex((taken) => taken <= from - RADIUS - 1);
     if (row < 0) row = ends.push(-Infinity) - 1;
     if (row >= most) return null;
     ends[row] = end;
-    result[i] = { row, label: inside ? from + GAP : fits ? to + RADIUS + GAP / 2 : null };
+    result[i] = { row, label: inside ? from + GAP : fits ? to + RADIUS + GAP : null };
   }
   return { rows: Math.max(1, ends.length), slots: result };
 }

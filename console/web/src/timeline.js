@@ -237,8 +237,8 @@ export class Timeline {
       pen.stroke();
       pen.globalAlpha = 1;
       pen.textAlign = "center";
-      const middle = Math.min(tick.x, this.gutter + this.plot + 12 - this._measure(tick.text) / 2);
-      pen.fillText(tick.text, middle, bottom + 14);
+      const wide = this._measure(tick.text) / 2;
+      pen.fillText(tick.text, Math.min(Math.max(tick.x, this.gutter + wide - 6), this.gutter + this.plot + 12 - wide), bottom + 14);
       if (tick.below) {
         const half = this._measure(tick.below) / 2;
         pen.fillText(tick.below, Math.min(Math.max(tick.x, this.gutter + half - 6), this.gutter + this.plot + 10 - half), bottom + 29);
@@ -284,7 +284,7 @@ export class Timeline {
       const gone = state[i] < 0, refused = state[i] === 2;
       const changed = this.model.changes[id[i]];
       const colour = changed ? this.colours[changed] : refused ? this.colours.muted : this.colours[data.kind];
-      if (data.kind === "event" && state[i] > 0 && arrived[i] > end[i]) this._arrival(right, this.view.x(arrived[i]), y);
+      if (data.kind === "event" && state[i] > 0 && arrived[i] > end[i]) this._arrival(Math.max(right + RADIUS, labelX === null ? 0 : labelX + this._measure(label[i]) + 3), this.view.x(arrived[i]), y);
       pen.strokeStyle = pen.fillStyle = colour;
       pen.lineWidth = 1.5;
       if (gone || refused) pen.setLineDash([3, 2]);
@@ -348,16 +348,18 @@ export class Timeline {
     pen.stroke();
   }
 
-  /** From a late event to when it arrived. */
+  /** From a late event, and its label, to when it arrived. */
   _arrival(from, to, y) {
     const pen = this.pen;
     pen.strokeStyle = this.colours.late;
     pen.lineWidth = 1.5;
     pen.setLineDash([1, 3]);
     pen.beginPath();
-    pen.moveTo(from + RADIUS, y);
-    pen.lineTo(to, y);
-    pen.stroke();
+    if (from < to) {
+      pen.moveTo(from, y);
+      pen.lineTo(to, y);
+      pen.stroke();
+    }
     pen.setLineDash([]);
     pen.beginPath();
     pen.moveTo(to, y - 4);

@@ -117,7 +117,7 @@ def _tighter(bound: ValueBound, other: ValueBound, upper: bool) -> bool:
 
 
 def loosest(bounds: Iterable[ValueBound | None], upper: bool) -> ValueBound | None:
-    """The bound of what meets one of several bounds; none where one of them is none."""
+    """The bound of a union of bounded sets; none where one of them is none."""
     result: ValueBound | None = None
     for bound in bounds:
         if bound is None:

@@ -27,11 +27,21 @@ if TYPE_CHECKING:
 @task_options
 @click.option(
     "--checkpoint",
+    "--state",
+    "checkpoint",
     required=True,
     metavar="DIR",
     help="The directory in which the run keeps its state, so that it can resume.",
 )
-@click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
+@click.option(
+    "--output",
+    "--to",
+    "output",
+    default="-",
+    show_default=True,
+    metavar="DEST",
+    help="A folder, a topic of Kafka, or - for standard output.",
+)
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
 @click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may arrive.")
 @click.option("--late", metavar="DEST", help="A folder for events that arrive later; by default they are only counted.")
@@ -105,8 +115,9 @@ def stream(
 ) -> None:
     """Run a program over events as they come, on Spark.
 
-    SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
-    writes a folder DEST/batch=N; a run that was stopped or killed resumes from its checkpoint.
+    SRC is a folder, or a pattern in quotes, to which files are added, kafka://host:9092/topic, or - for JSON lines on
+    standard input. Each batch writes a folder DEST/batch=N, or messages to kafka://host:9092/topic; a run that was stopped
+    or killed resumes from its checkpoint. --from, --to and --state are those of `augury live`.
     """
     check_registered(options.compiled.plan)
     failed = spark_problem()
@@ -114,6 +125,14 @@ def stream(
         raise RunError(failed.message, failed.hint.partition(";")[0])
     if output == "-" and format_ != "jsonl":
         raise click.UsageError("standard output takes JSON lines; name a folder with --output")
+    from augury.spark.kafka_topics import check_addresses, is_kafka, package_settings
+
+    conf = cluster.conf
+    if any(map(is_kafka, (output, *(source.path for source in options.sources(options.compiled))))):
+        check_addresses([source.path for source in options.sources(options.compiled)], output)
+        if format_ != "jsonl":
+            raise click.UsageError("a topic takes JSON lines")
+        conf = package_settings(conf)
     for destination in (output, late or "-"):
         check_output(destination, options.events, folder=True)
     from augury.spark.checkpoint import StreamOptions
@@ -142,7 +161,7 @@ def stream(
         if not sys.stderr.isatty():
             say("starting Spark")
         with working("starting Spark"):
-            spark = open_session(cluster.master, cluster.conf, streaming_buckets=stream_options.buckets, log=log)
+            spark = open_session(cluster.master, conf, streaming_buckets=stream_options.buckets, log=log)
         for part in parts:
             _run(spark, part)
 

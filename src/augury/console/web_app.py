@@ -25,7 +25,7 @@ from augury.console.request_fields import RequestRefused, read_request
 from augury.console.state_views import StateViews
 from augury.console.trial_views import ArgumentRequest, AtomRequest, DraftRequest, TrialViews
 from augury.console.views import ItemRequest, MomentRequest, Nothing, TimelineRequest, Views, as_text
-from augury.console.watched import WatchedSession
+from augury.console.watched_lanes import WatchedLanes
 from augury.core.errors import AuguryError
 
 _PAGE = """<!doctype html>
@@ -49,7 +49,7 @@ _BETWEEN_FRAMES, _SILENCE = 0.2, 15.0  # seconds
 _MOST_LISTENERS = 32
 
 
-def questions(watched: WatchedSession, trials: TrialViews) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
+def questions(watched: WatchedLanes, trials: TrialViews) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
     """Each question of the page: what it asks with, and what answers it."""
     views, state = Views(watched), StateViews(watched)
     return {
@@ -71,7 +71,7 @@ def questions(watched: WatchedSession, trials: TrialViews) -> dict[str, tuple[ty
 
 
 def application(
-    watched: WatchedSession, trials: TrialViews, token: str, stopping: Callable[[], bool] = lambda: False
+    watched: WatchedLanes, trials: TrialViews, token: str, stopping: Callable[[], bool] = lambda: False
 ) -> Starlette:
     """The console of a watched session."""
     table, views = questions(watched, trials), Views(watched)

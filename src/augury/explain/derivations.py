@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice, product
 
 from augury.core.model import Event
 from augury.engine.batch import SessionModel
@@ -14,12 +15,23 @@ from augury.entailment import Derivation, ExplainedModel, Model
 from augury.explain.proofs import Proofs
 from augury.explain.why import DerivedEvents
 
+INNER = "·"  # in the names of the rules and events that a query is lowered to
+_MOST = 1000  # derivations that one of such rules stands for
+
+
+def inner_of(type: str) -> str:
+    """The query that an event, or a rule, is a part of: `jam` of `jam·West`, and of `jam` itself."""
+    return type.partition(INNER)[0]
+
 
 class CircuitDerivations(Mapping[str, list[Derivation]]):
-    """The derivations of all derived events that stand, by id; each is computed when it is read."""
+    """The derivations of all derived events that stand, by id; each is computed when it is read.
 
-    def __init__(self, circuit: Runtime, until: int | None) -> None:
-        self.circuit, self.until = circuit, until
+    Those of a query go down to its inputs, and with `inner` by way of what it is lowered to.
+    """
+
+    def __init__(self, circuit: Runtime, until: int | None, inner: bool = False) -> None:
+        self.circuit, self.until, self.inner = circuit, until, inner
         self._proofs: Proofs | None = None
 
     @cached_property
@@ -37,8 +49,25 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
                 assert isinstance(maker, Derive)
                 parts = tuple(circuit.event(part) for part in maker.parts(child))
                 for derivation in self.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
-                    derivations.setdefault(derivation.key, derivation)
+                    for written in self._as_written(derivation):
+                        derivations.setdefault(written.key, written)
         return sorted(derivations.values(), key=lambda derivation: tuple(part.order for part in derivation.parts))
+
+    def _as_written(self, derivation: Derivation) -> Iterator[Derivation]:
+        """The derivations that one stands for: what a query is lowered to is replaced by what that was made of."""
+        if self.inner or not any(
+            INNER in name for name in (derivation.rule, *(part.type for part in derivation.parts))
+        ):
+            yield derivation
+            return
+        choices: list[list[Derivation]] = []
+        for part in derivation.parts:
+            inner = self.get(part.id) if INNER in part.type else None
+            choices.append(inner or [Derivation(derivation.rule, (part,))])
+        for chosen in islice(product(*choices), _MOST):
+            parts = tuple(part for choice in chosen for part in choice.parts)
+            proofs = (*derivation.proofs, *(proof for choice in chosen for proof in choice.proofs))
+            yield Derivation(inner_of(derivation.rule), parts, proofs)
 
     @property
     def proofs(self) -> Proofs:
@@ -60,8 +89,8 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
 class ExplainedCircuit:
     """What `derivation_tree` reads, of a circuit."""
 
-    def __init__(self, circuit: Runtime, until: int | None) -> None:
-        self.derivations, self.makers = CircuitDerivations(circuit, until), circuit.plan.makers
+    def __init__(self, circuit: Runtime, until: int | None, inner: bool = False) -> None:
+        self.derivations, self.makers = CircuitDerivations(circuit, until, inner), circuit.plan.makers
 
     @property
     def all_events(self) -> list[Event]:

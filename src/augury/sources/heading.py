@@ -145,7 +145,7 @@ class EventHeading:
         column = self.names.type
         if self.type is not None and column in self.columns and column not in self.own_columns(self.type, plan):
             raise DataError(
-                f"has a column `{column}`, but all its events are to be `{self.type}`",
+                f"has a column `{column}`, but the source says that all its events are `{self.type}`",
                 self.location,
                 f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`",
             )

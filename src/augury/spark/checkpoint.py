@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from augury.core.errors import DataError, RunError, Source, counted
 from augury.engine.saved import write_file
 from augury.settings import Task
 from augury.sinks import make_folder
+from augury.sources import ColumnNames, SourceFile
 from augury.spark.checkpoint_files import (
     check_complete,
     check_files,
@@ -33,6 +34,7 @@ from augury.spark.checkpoint_files import (
     unsealed,
 )
 from augury.spark.heartbeats import BEATS
+from augury.spark.kafka_topics import is_kafka
 from augury.spark.packages import SHIFT
 from augury.spark.starting import usual_buckets
 from augury.spark.state import NEW, check_program
@@ -122,7 +124,7 @@ class StreamOptions:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Of what a checkpoint is one: the rules as they are written, and what decides how state is kept."""
+        """The identity of a checkpoint: the rules as they are written, and the settings that shape its state."""
         plan, settings = self.task.plan, self.task.settings
         declared = {
             name: [f"{a.name}: {a.type}" for a in attributes] for name, attributes in sorted(plan.declared.items())
@@ -143,11 +145,19 @@ class StreamOptions:
         }
 
     def save(self, clock: Clock) -> None:
-        """Says in the checkpoint of what it is one: from then on the stream is of this program."""
+        """Writes the identity of the checkpoint: from then on the stream is of this program."""
         decided = {"clock": clock.kind, "time_unit": clock.unit}
         program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
+        sources = [written_source(source) for source in self.task.events]
         home = {"spark": self.spark.name, "first": self.first} if self.spark.name != "spark" else {}
-        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program, **home})])
+        about = {"sources": sources, "folders": self.folders if self.output != "-" else {}}
+        write_file(
+            self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program, **about, **home})]
+        )
+
+    def spooled(self, source: SourceFile) -> SourceFile:
+        """Standard input as the files in which a stream keeps it."""
+        return spooled(source, self.checkpoint)
 
     # Another program
 
@@ -195,15 +205,20 @@ class StreamOptions:
 
     def ready(self) -> StreamOptions:
         """With the folders made that it writes to."""
-        output = self.output if self.output == "-" else _writable(make_folder(self.output))
+        output = self.output if self._is_elsewhere else _writable(make_folder(self.output))
         return replace(self, output=output, late=self.late and _writable(make_folder(self.late)))
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether answers go to no folder."""
+        return self.output == "-" or self.output.startswith("kafka://")
 
     @property
     def folders(self) -> dict[str, str]:
         """The folders of the parts of a batch, by name."""
         outputs = self.task.plan.outputs
         late = {} if self.late is None else {"late": self.late}
-        if self.output == "-":
+        if self._is_elsewhere:
             return late
         if self.format == "parquet" and len(outputs) > 1:
             return {f"output.{type}": f"{self.output.rstrip('/')}/{type}" for type in outputs} | late
@@ -218,8 +233,11 @@ class StreamOptions:
                 self._check_folder(Path(destination))
         self.spark_trigger()
 
-    def check_checkpoint(self) -> None:
-        """Refuses the checkpoint of another program or other settings, and says what has changed."""
+    def check_checkpoint(self, running: bool = False) -> None:
+        """Refuses the checkpoint of another program or other settings, and says what has changed.
+
+        Its files are checked unless the stream may be `running`: it is writing them.
+        """
         if self.saved:
             new = self.fingerprint
             for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
@@ -241,7 +259,8 @@ class StreamOptions:
                 change.check(_REBUILD)
             if change is not None or self.rebuild:
                 check_complete(self.checkpoint, self.saved)
-            check_files(self.checkpoint, self.saved)
+            if not running:
+                check_files(self.checkpoint, self.saved)
             if self.rebuild:
                 self._check_rebuild()
 
@@ -251,6 +270,8 @@ class StreamOptions:
             raise RunError("--rebuild reads which answers are written, and standard output has none", "name --output")
         if self.task.settings.emit == "early" and self.format != "jsonl":
             raise RunError(f"--rebuild with --emit early writes JSON lines, not {self.format}", NEW)
+        if topic := next((p for p in (self.output, *(s.path for s in self.task.events)) if is_kafka(p)), None):
+            raise RunError(f"--rebuild reads files, and {topic} is a topic", NEW)
         gone = sorted(path for path in self.files if not _is_there(path))
         if gone and not self.archived:
             raise RunError(
@@ -286,6 +307,27 @@ def _local(path: str) -> str:
 def _is_there(path: str) -> bool:
     """Whether a file is there; of other file systems Spark says so when it reads them."""
     return not path.startswith("file:") or Path(_local(path)).exists()
+
+
+def spooled(source: SourceFile, checkpoint: Path) -> SourceFile:
+    if source.path != "-":
+        return source
+    return replace(source, path=str(checkpoint / "input" / "*.jsonl"), shown="standard input")
+
+
+def written_source(source: SourceFile) -> dict[str, Any]:
+    """A source as plain data, by its whole path: whoever looks at the stream may stand elsewhere."""
+    here = source.path == "-" or source.remote
+    return asdict(source) | {"path": source.path if here else os.path.abspath(source.path)}
+
+
+def source_as_written(saved: dict[str, Any]) -> SourceFile:
+    """The source that a checkpoint names."""
+    names = saved["names"]
+    renamed = tuple(tuple(item) for item in names["renamed"])
+    return SourceFile(
+        **{**saved, "names": ColumnNames(**{**names, "renamed": renamed}), "nulls": tuple(saved["nulls"])}
+    )
 
 
 def _listed(sources: Iterable[Source]) -> list[list[str]]:

@@ -81,7 +81,8 @@ def files_read(spark: Path) -> set[str]:
     for folder in (spark / "sources").glob("[0-9]*"):
         for path in folder.iterdir():
             if re.fullmatch(r"[0-9]+(\.compact)?", path.name):
-                result |= {json.loads(line)["path"] for line in _log(path) if line.startswith("{")}
+                entries = [json.loads(line) for line in _log(path) if line.startswith("{")]
+                result |= {entry["path"] for entry in entries if "path" in entry}
     return result
 
 

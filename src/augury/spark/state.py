@@ -271,7 +271,7 @@ def know(cached: CachedSession) -> None:
 
 @contextmanager
 def _of_a_checkpoint() -> Iterator[None]:
-    """What is wrong with saved state, said of the checkpoint."""
+    """An error of saved state, as an error of the checkpoint."""
     try:
         yield
     except SnapshotError as error:
@@ -312,7 +312,7 @@ NEW = "start with a new checkpoint directory, or run the program that it was mad
 
 
 def check_program(old: dict[str, Any], new: dict[str, Any], hint: str = NEW) -> None:
-    """Refuses a checkpoint of another program, and says what has changed."""
+    """Refuses a checkpoint of another program, and names the difference."""
     if old == new:
         return
     raise RunError(

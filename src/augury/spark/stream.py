@@ -21,7 +21,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages
@@ -32,6 +31,7 @@ from augury.engine.changes import Changes
 from augury.engine.found import AnswerRows
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
+from augury.planner.cut_rules import rule_of_part
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
@@ -91,7 +91,7 @@ class DetectionStream(Outputs):
         self.lateness = pipeline.clock.length(late)
         self.ahead = pipeline.execution.ahead
         if self.ahead is not None and pipeline.clock.kind != "timestamp":
-            raise RunError("ticks are no times of the day, so that no event is ahead", hint="leave `ahead` out")
+            raise RunError("ticks are not times of the day, so no event can be ahead of them", hint="leave `ahead` out")
         if pipeline.versions:
             raise RunError(
                 NO_VERSIONS, hint="`program.session(lateness=…)` takes them, and so does `augury.spark.detect`"
@@ -283,7 +283,7 @@ class DetectionStream(Outputs):
         frames = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
         events = reduce(DataFrame.unionByName, frames).withWatermark(_TIME, f"{delay} milliseconds")
-        usable = pipeline.usable(types, staged.plan, stage)
+        usable = pipeline.usable(types, staged, stage)
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
@@ -334,7 +334,7 @@ class DetectionStream(Outputs):
         return {stage.number: self._processor(stage, work, frozenset()) for stage, work in self.hosted(staged)}
 
     def fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
-        """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
+        """The identity of the state of a stage: a checkpoint with the same one can be resumed."""
         pipeline = self.pipeline
         return {
             **({"version": len(work.earlier)} if work.earlier else {}),

@@ -32,6 +32,7 @@ from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
+from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
@@ -171,7 +172,7 @@ class StreamJob(FileRun):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.spool = Spool(folder, sys.stdin)
-        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
+        return self.options.spooled(source)
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""
@@ -233,7 +234,9 @@ class StreamJob(FileRun):
 
     def _process(self, rows: DataFrame, number: int) -> None:
         computed = rows.persist()
-        rows = self._new(computed, number).persist()
+        rows = self._new(computed, number)
+        if rows is not computed:
+            rows.persist()
         number += self.options.first
         try:
             # All rows are computed, also those of a batch that exists already: that is what moves the state on.
@@ -296,6 +299,9 @@ class StreamJob(FileRun):
             self._print(rows, changes, gone)
             return {}
         few = rows.coalesce(1) if count <= _FEW else rows
+        if is_kafka(self.options.output):
+            write_messages(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), self.options.output)
+            return {}
         match self.options.format:
             case "jsonl":
                 lines = self._with_gone(few, gone).withColumn("args", F.parse_json("args"))

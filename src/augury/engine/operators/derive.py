@@ -483,7 +483,7 @@ def events_of(
 def starts(
     context: Context, since: Expr | Literal["END"] | None, frame: Frame, start: Times, end: Times, rule: str
 ) -> tuple[Array, Array]:
-    """Where the events of rows start, given their covers, and for which of them that can be said."""
+    """The starts of the events of rows, given their covers, and for which rows they can be computed."""
     ok = np.ones(len(frame), bool)
     if since is None or since == "END":
         return (start if since is None else end), ok
