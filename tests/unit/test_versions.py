@@ -170,3 +170,17 @@ def test_many_at_once_are_what_they_are_one_by_one(seed: int) -> None:
         assert {e.content for e in session.events()} == {
             e.content for e in evaluate(program.plan, items, Clock()).events
         }
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_version_that_takes_the_place_of_one_that_is_fixed_is_late_in_a_push_as_one_by_one(together: bool) -> None:
+    items = [
+        Event("order", (1, 10), 1, id="e"),
+        Event("order", (2, 5), 9, id="f"),
+        Event("order", (1, 20), 9, id="e", version=1),
+    ]
+    session = augury.compile(PROGRAM).session(clock="logical", revisable="3s")
+    for some in [items] if together else [[item] for item in items]:
+        session.push(some)
+    assert sorted(event.args for event in session.events()) == [(1, 10), (2, 5)]
+    assert session.late_count == 1

@@ -152,9 +152,11 @@ export class Timeline {
     pen.rect(this.gutter - 7, 0, this.plot + 21, height);
     pen.clip();
     this._axis(places.bottom);
+    this.scales = [];
     for (const lane of places.lanes) (lane.slots ? this._marks : this._bars).call(this, lane);
     this._arrows(places);
     this._times(places.bottom);
+    this._scales();
     pen.restore();
     this.places = places;
   }
@@ -398,11 +400,22 @@ export class Timeline {
     bars(standing, this.colours[data.kind]);
     if (late.some(Boolean)) bars(late, this.colours.late);
     if (gone.some(Boolean)) bars(gone, this.colours.muted, true);
-    pen.fillStyle = this.colours.muted;
-    pen.textAlign = "right";
     const each = showLength(Math.round((edges[edges.length - 1] - edges[0]) / standing.length), this.model.kind);
-    const said = `up to ${most.toLocaleString("en")} in ${each}`;
-    pen.fillText(said, this.gutter + this.plot + 8, top + 8);
+    this.scales.push([`up to ${most.toLocaleString("en")} in ${each}`, top + 8]);
+  }
+
+  /** What the bars of histograms stand for, above all lines. */
+  _scales() {
+    const pen = this.pen, x = this.gutter + this.plot + 8;
+    pen.textAlign = "right";
+    pen.strokeStyle = this.colours.panel;
+    pen.fillStyle = this.colours.muted;
+    pen.lineWidth = 3;
+    for (const [text, y] of this.scales) {
+      pen.strokeText(text, x, y);
+      pen.fillText(text, x, y);
+    }
+    pen.lineWidth = 1;
     pen.textAlign = "left";
   }
 

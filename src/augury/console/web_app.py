@@ -154,8 +154,9 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this machine alone."""
+    """A socket on this machine alone; who asks before the server runs has to wait a moment."""
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(("127.0.0.1", port))
+    server.listen()
     return server

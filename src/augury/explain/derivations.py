@@ -12,6 +12,7 @@ from augury.engine.operators.derive import Derive, Derived
 from augury.engine.runtime import Runtime
 from augury.engine.trace import standing_rows
 from augury.entailment import Derivation, ExplainedModel, Model
+from augury.explain.held_parts import held_parts
 from augury.explain.proofs import Proofs
 from augury.explain.why import DerivedEvents
 
@@ -30,8 +31,9 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
     Those of a query go down to its inputs, and with `inner` by way of what it is lowered to.
     """
 
-    def __init__(self, circuit: Runtime, until: int | None, inner: bool = False) -> None:
+    def __init__(self, circuit: Runtime, until: int | None, inner: bool = False, held: bool = False) -> None:
         self.circuit, self.until, self.inner = circuit, until, inner
+        self._held: dict[str, Event] | None = {} if held else None  # intervals that windows have collected, by id
         self._proofs: Proofs | None = None
 
     @cached_property
@@ -47,11 +49,20 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
             maker = circuit.maker(links.child)
             for child in links.of(row)[::-1]:
                 assert isinstance(maker, Derive)
-                parts = tuple(circuit.event(part) for part in maker.parts(child))
+                parts = tuple(circuit.event(part) for part in maker.parts(child)) + self._collected(maker, child)
                 for derivation in self.proofs.derivations(circuit.rules.get(maker.rule), event, parts):
                     for written in self._as_written(derivation):
                         derivations.setdefault(written.key, written)
         return sorted(derivations.values(), key=lambda derivation: tuple(part.order for part in derivation.parts))
+
+    def _collected(self, maker: Derive, row: int) -> tuple[Event, ...]:
+        """The intervals that a derivation has collected, where they are asked for."""
+        rule = self.circuit.rules.get(maker.rule)
+        if self._held is None or rule is None or not any(collect.clips for collect in rule.collects):
+            return ()
+        intervals = {event.id: event for event in held_parts(self.circuit, rule, maker.out.table, row)}
+        self._held |= intervals
+        return tuple(sorted(intervals.values(), key=lambda event: event.order))
 
     def _as_written(self, derivation: Derivation) -> Iterator[Derivation]:
         """The derivations that one stands for: what a query is lowered to is replaced by what that was made of."""
@@ -77,6 +88,8 @@ class CircuitDerivations(Mapping[str, list[Derivation]]):
         return self._proofs
 
     def __getitem__(self, id: str) -> list[Derivation]:
+        if self._held is not None and id in self._held:
+            return self.proofs.derivations(None, self._held[id], (self._held[id],))
         return self.of(*self.rows[id])
 
     def __iter__(self) -> Iterator[str]:
@@ -90,7 +103,7 @@ class ExplainedCircuit:
     """What `derivation_tree` reads, of a circuit."""
 
     def __init__(self, circuit: Runtime, until: int | None, inner: bool = False) -> None:
-        self.derivations, self.makers = CircuitDerivations(circuit, until, inner), circuit.plan.makers
+        self.derivations, self.makers = CircuitDerivations(circuit, until, inner, held=True), circuit.plan.makers
 
     @property
     def all_events(self) -> list[Event]:

@@ -79,6 +79,7 @@ _ELSEWHERE = {
 }
 # Words that stand in the wrong place, and the right one.
 _ORDER = {
+    r"by(?=\s+(?:next|then|seq)\b)": "it follows a quantifier: `(b(I)+ BY NEXT)`",
     r"with\s+ties": "it follows what is ranked by: `TOP 3 BY E WITH TIES`",
     r"per(?=\s*\()": "it stands before LONGEST and SKIP, and before EVERY: `PER (S) LONGEST`, `AT MOST 1 PER (S) EVERY 10min`",
     r"top(?=\s+(?:\d|all\b))": "it stands before AT MOST and ONCE, and after POLICY",
