@@ -46,8 +46,8 @@ class ColumnNames:
     @property
     def paths(self) -> tuple[str, ...]:
         """The columns that may be named by a path into a nested one, as `meta.ts`."""
-        given = (*self.all, *(column for _, _, column in self.renamed))
-        return tuple(name for name in dict.fromkeys(given) if "." in name)
+        columns = (*self.all, *(column for _, _, column in self.renamed))
+        return tuple(name for name in dict.fromkeys(columns) if "." in name)
 
 
 NAMES = ColumnNames()

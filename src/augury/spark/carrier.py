@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark import cloudpickle
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 
@@ -30,9 +30,9 @@ def carried(processor: Any) -> StatefulProcessor:
 
         def open(self) -> Any:
             if self.opened is None:
-                import pickle
+                from pyspark.serializers import CloudPickleSerializer
 
-                self.opened = pickle.loads(self.data)
+                self.opened = CloudPickleSerializer().loads(self.data)  # type: ignore[no-untyped-call]
                 self.opened.take(*self.state)
             return self.opened
 
@@ -45,4 +45,4 @@ def carried(processor: Any) -> StatefulProcessor:
         def close(self) -> None:
             """There is nothing to close."""
 
-    return Carrier(cloudpickle.dumps(processor))  # type: ignore[no-untyped-call]
+    return Carrier(CloudPickleSerializer().dumps(processor))  # type: ignore[no-untyped-call]

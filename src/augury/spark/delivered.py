@@ -69,8 +69,8 @@ class DeliveredAnswers:
         standing = self.standing
         if standing is None:
             return rows
-        known = standing.select(F.col("id").alias("known_id"), F.lit(True).alias("known"))
-        joined = rows.join(known, (F.col("type") >= 0) & (F.col("id") == F.col("known_id")), "left")
+        written = standing.select(F.col("id").alias("known_id"), F.lit(True).alias("known"))
+        joined = rows.join(written, (F.col("type") >= 0) & (F.col("id") == F.col("known_id")), "left")
         return joined.where(F.col("known").isNull()).drop("known_id", "known")
 
     def fallen(self, rows: DataFrame, code: int) -> DataFrame | None:
