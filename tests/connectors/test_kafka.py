@@ -120,17 +120,48 @@ def test_kills_lose_and_repeat_nothing(kafka: Server, topic: Topic, tmp_path: Pa
 
 
 def test_a_broker_that_restarts_and_a_network_that_is_cut(kafka: Server, topic: Topic, tmp_path: Path) -> None:
-    if not LONG:
-        pytest.skip("takes long: AUGURY_LONG=1")
     inward, outward = topic(), topic()
-    running = service(kafka, tmp_path, inward, outward)
+    wire = kafka.wire
+    assert wire is not None
+    running = service(kafka, tmp_path, inward, outward, port=wire.port)
     with running.running():
-        for number in range(3):
-            produce(kafka, inward, [(None, reading) for reading in readings(number * 200, 200)])
-            time.sleep(0.3)
-            kafka.restart()
+        for number in range(4):
+            produce(kafka, inward, [(None, reading) for reading in readings(number * 150, 150)])
+            wait_for(lambda number=number: running.number > number)  # type: ignore[misc]
+            if number % 2:
+                kafka.restart()
+            else:
+                wire.cut()
+                wait_for(lambda: any(end.problem for end in running.ends))
+                wire.mend()
         wanted = expected(PROGRAM, readings(0, 600), time_unit="s")
         wait_for(lambda: answers(consumed(kafka, outward)) == wanted)
+
+
+def test_a_silent_partition_holds_back_answers_until_it_is_idle(kafka: Server, topic: Topic, tmp_path: Path) -> None:
+    inward, outward = topic(2), topic()
+    produce(kafka, inward, [(None, reading) for reading in readings(0, 40)], partition=1)
+    options: dict[str, Any] = {"emit": "final", "lateness": "0s"}
+    running = service(kafka, tmp_path, inward, outward, **options)
+    with running.running():
+        wait_for(lambda: running.stepper is not None and running.stepper.counts.events == 40)
+    assert consumed(kafka, outward) == []
+    with service(kafka, tmp_path, inward, outward, idle="500ms", **options).running():
+        wait_for(lambda: len(consumed(kafka, outward)) > 30)
+
+
+def test_who_may_not_log_in_is_told(kafka: Server, topic: Topic, tmp_path: Path) -> None:
+    name = topic()
+    produce(kafka, name, [(None, {"n": 1})])
+    address = f"kafka://augury:secret@127.0.0.1:{kafka.secure_port}/{name}"
+    with opened(open_source(address)) as source:
+        assert [delivery.data for delivery in source.poll(10, PATIENCE)] == [b'{"n": 1}\n']
+    for opening in (open_source, open_sink):
+        end = opening(address.replace("secret", "wrong-word"))
+        with pytest.raises(RunError, match="check user, password and permissions") as error:
+            end.open(None)
+        assert "wrong-word" not in str(error.value)
+        end.close()
 
 
 def test_keys_are_ids_and_tombstones_revoke(kafka: Server, topic: Topic, tmp_path: Path) -> None:
