@@ -17,6 +17,7 @@ from bench import (
     files,
     fraud,
     graph_events,
+    history_files,
     knowledge,
     nexmark,
     paper_b,
@@ -27,6 +28,7 @@ from bench import (
     payments,
     shapes,
     spaseq,
+    state_bytes,
 )
 from bench.measure import Settings
 from bench.report import as_json, table
@@ -47,7 +49,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "nexmark": nexmark.EXPERIMENTS,
     "files": files.EXPERIMENTS,
     "shapes": shapes.EXPERIMENTS,
-    "extras": extras.EXPERIMENTS,
+    "extras": extras.EXPERIMENTS | state_bytes.EXPERIMENTS,
 }
 LONG = extras.LONG | files.LONG
 ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | LONG
@@ -88,6 +90,7 @@ TITLES = {
     "batches": "P1, by the number of events pushed at once",
     "answers": "P1, answers counted and looked at",
     "memory": "P1, resident memory over time",
+    "bytes": "Bytes of state for each event where nothing is forgotten, up to 100,000 events",
     "snapshot": "Saving and restoring a session",
     "start": "A new process",
 }
@@ -113,6 +116,7 @@ def run(
     *,
     settings: Settings | None = None,
     sessions: bool = False,
+    record: bool = False,
 ) -> int:
     """Exit code 0 when every count is right, 1 when one is wrong or cannot be had, 2 for a name that is not there."""
     try:
@@ -121,7 +125,8 @@ def run(
         say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
         return 2
     settings = settings or Settings(events, repeat, sessions=sessions)
-    return report({name: partial(watched, name, settings) for name in picked}, TITLES, json_path, charts_dir)
+    experiments = {name: partial(watched, name, settings) for name in picked}
+    return report(experiments, TITLES, json_path, charts_dir, history_files.FOLDER if record else None)
 
 
 def watched(name: str, settings: Settings) -> list[Row]:
@@ -142,9 +147,11 @@ def report(
     titles: Mapping[str, str],
     json_path: str | None = None,
     charts_dir: str | None = None,
+    history: Path | None = None,
 ) -> int:
     """Runs experiments and tells what they find; the exit code says whether every count is there and right."""
     console = Console()
+    kernel = history_files.baseline() if history else 0.0
     rows: list[Row] = []
     shown: list[Row] = []  # of one figure, which are one table
     failed = False
@@ -167,6 +174,9 @@ def report(
         Path(json_path).write_text(as_json(rows), encoding="utf-8")
     if charts_dir:
         for path in charts.draw(dict(titles), rows, Path(charts_dir)):
+            say(f"wrote {path}")
+    if history:
+        for path in history_files.record(rows, kernel, history):
             say(f"wrote {path}")
     wrong = [row for row in rows if not row.right]
     for row in wrong:

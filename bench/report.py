@@ -15,7 +15,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from bench.rows import Row
+from bench.rows import Row, is_rate
 
 
 def figures(value: float) -> str:
@@ -28,7 +28,6 @@ def figures(value: float) -> str:
 WIDTH = 80
 _OWN = "augury"
 _COUNTS = ("events", "areas", "places")
-_RATES = ("/", "M/s")  # units of which more is better
 
 
 def table(title: str, rows: Sequence[Row]) -> Table:
@@ -63,20 +62,16 @@ def _baselines(rows: Sequence[Row]) -> dict[str, float]:
     found: dict[str, float] = {}
     for row in rows:
         if not row.series.startswith(_OWN) and row.unit not in _COUNTS:
-            better = max if _more_is_better(row.unit) else min
+            better = max if is_rate(row.unit) else min
             found[row.case] = better(found.get(row.case, row.value), row.value)
     return found
-
-
-def _more_is_better(unit: str) -> bool:
-    return any(sign in unit for sign in _RATES)
 
 
 def _beside(row: Row, base: float | None) -> float | None:
     """How a figure compares with another: above 1 is better."""
     if base is None or not row.series.startswith(_OWN):
         return None
-    return row.value / max(base, 1e-9) if _more_is_better(row.unit) else base / max(row.value, 1e-9)
+    return row.value / max(base, 1e-9) if is_rate(row.unit) else base / max(row.value, 1e-9)
 
 
 def aim(row: Row) -> str:

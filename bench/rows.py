@@ -8,6 +8,12 @@ from bench.measure import Timing
 from bench.workload import Workload
 
 THROUGHPUT = "K events/CPU s"
+_RATES = ("/", "M/s")
+
+
+def is_rate(unit: str) -> bool:
+    """Whether more of a unit is better."""
+    return any(sign in unit for sign in _RATES)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Compiled:
             where = modules[-1].span if modules else NOWHERE
             findings.add(
                 "W311",
-                "the program has no rules, so that nothing is detected",
+                "the program has no rules, so nothing is detected",
                 Span(where.source, 0, 0),
                 hint="a rule is written `name(arguments) <- body.`",
             )

@@ -582,7 +582,7 @@ def test_folders_to_include_from(shell: Shell) -> None:
 def test_program_without_rules_is_reported(shell: Shell) -> None:
     shell.file("none.aug", "")
     done = shell.augury("run", "none.aug", "--events", "events.jsonl")
-    assert "the program has no rules, so that nothing is detected" in done.err
+    assert "the program has no rules, so nothing is detected" in done.err
 
 
 def test_overview_imports_no_command() -> None:

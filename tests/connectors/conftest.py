@@ -1,8 +1,9 @@
-"""Servers that tests of connectors share, one of each kind; where one is not installed, its tests are skipped."""
+"""Servers that tests of connectors share, one of each kind; where one is not installed, or does not start, its tests are skipped."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,6 +20,8 @@ def _started(running: AbstractContextManager[Server]) -> Iterator[Server]:
         server = running.__enter__()
     except NotInstalled as reason:
         pytest.skip(str(reason))
+    except (OSError, KeyError, subprocess.CalledProcessError) as error:  # no such user, no memory, no room
+        pytest.skip(f"the server cannot be started here: {error!r}")
     try:
         yield server
     finally:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from augury.connectors import Address, open_sink, open_source, redacted
+import augury
+from augury.connectors import Address, addresses, connectors, open_sink, open_source, redacted
 from augury.core.errors import RunError
 
 
@@ -73,3 +76,27 @@ def test_secrets_come_from_the_environment_or_a_file_and_are_not_shown(
     assert "hunter" not in f"{address} {address!r}" and "tok-en" not in f"{address} {address!r}"
     assert redacted("no access for hunter-two") == "no access for ***"
     assert "pass-word" not in str(Address.parse("s3://u:pass-word@h/db"))
+
+
+def test_a_package_adds_a_scheme_with_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "upper_lines.py").write_text(
+        "from augury.connectors import AnswerSink\n"
+        "class UpperLines(AnswerSink):\n"
+        "    def __init__(self, address): self.path = address.path\n"
+        "    def write(self, steps):\n"
+        "        with open(self.path, 'ab') as file:\n"
+        "            file.writelines(line.upper() + b'\\n' for step in steps for line in step.lines)\n"
+        "        return []\n"
+        "def sink(address): return UpperLines(address)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(addresses, "entry_points", lambda group: [EntryPoint("upper", "upper_lines", group)])
+    connectors.cache_clear()
+    try:
+        events = [{"type": "a", "args": ["x"], "time": 1}]
+        augury.live("b(X) <- a(X).", events, f"upper://{tmp_path}/out", state=tmp_path / "state", clock="logical").run()
+        assert json.loads((tmp_path / "out").read_text().lower())["args"] == ["x"]
+        with pytest.raises(RunError, match="cannot be read from"):
+            open_source(f"upper://{tmp_path}/out")
+    finally:
+        connectors.cache_clear()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
+
+import pytest
 
 import augury
 from augury.connectors import DeliveryReader, RenderedChanges, open_sink, open_source, opened, rendered
@@ -93,3 +97,31 @@ def test_rotated_files_have_their_names_when_they_are_complete(tmp_path: Path) -
     sink.close()
     complete = sorted(tmp_path.glob("answers*"))
     assert [p.read_text() for p in complete] == ['{"id": "1"}\n{"id": "2"}\n', '{"id": "3"}\n{"id": "4"}\n']
+
+
+def test_objects_of_a_store_are_read_in_all_formats(tmp_path: Path) -> None:
+    """What is hidden is left out, and what is damaged is said; the same for files here."""
+    fsspec, pa = pytest.importorskip("fsspec"), pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    rows = [{"type": "wind", "place": f"p{n}", "speed": n, "time": n} for n in range(5)]
+    line = [json.dumps(row).encode() for row in rows]
+    pq.write_table(pa.Table.from_pylist(rows[3:4]), tmp_path / "d.parquet")
+    (tmp_path / "a.jsonl").write_bytes(line[0] + b"\n" + line[1])
+    (tmp_path / "b.csv").write_text("type,place,speed,time\nwind,p2,2,2\n")
+    (tmp_path / "e.jsonl.gz").write_bytes(gzip.compress(line[4] + b"\n"))
+    (tmp_path / "f.parquet").write_bytes(b"PAR1 no table")
+    for name in ("_SUCCESS", ".hidden.jsonl", "notes.txt"):
+        (tmp_path / name).write_text("none")
+    store = fsspec.filesystem("memory")
+    for path in tmp_path.iterdir():
+        store.pipe_file(f"/{tmp_path.name}/{path.name}", path.read_bytes())
+    for address in (f"memory://{tmp_path.name}", str(tmp_path)):
+        with opened(open_source(f"{address}?follow=false")) as source:
+            deliveries = [delivery for _ in range(3) for delivery in source.poll(100, 0)]
+        session = augury.compile(PROGRAM).session(clock="logical")
+        reader = DeliveryReader(session.plan, session.clock)
+        assert sum(len(reader.read(delivery)) for delivery in deliveries) == 5
+        (poison,) = reader.poison
+        assert poison.payload.endswith(b"f.parquet")
+    store.rm(f"/{tmp_path.name}", recursive=True)

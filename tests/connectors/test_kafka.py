@@ -17,7 +17,7 @@ from augury.connectors import UnavailableError, open_sink, open_source, opened
 from augury.core.errors import RunError
 from augury.service import LiveService
 from tests.support.servers import Server, Wire
-from tests.support.service_kills import expected, kill_runs, run_until, standing, wait_for
+from tests.support.service_kills import PATIENCE, expected, kill_runs, run_until, standing, wait_for
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 LONG = bool(os.environ.get("AUGURY_LONG"))
@@ -49,7 +49,7 @@ def topic(kafka: Server) -> Topic:
 
     def make(partitions: int = 1) -> str:
         name = f"t{time.monotonic_ns()}"
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(PATIENCE)
         return name
 
     return make
@@ -60,7 +60,7 @@ def produce(kafka: Server, topic: str, messages: Sequence[tuple[Any, Any]], **op
     for key, value in messages:
         body = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
         producer.produce(topic, body, key, **options)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def consumed(kafka: Server, topic: str) -> list[tuple[str, bytes | None]]:
@@ -71,7 +71,7 @@ def consumed(kafka: Server, topic: str) -> list[tuple[str, bytes | None]]:
             "enable.partition.eof": True,
         }
     )  # fmt: skip
-    parts = consumer.list_topics(topic, 10).topics[topic].partitions
+    parts = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
     consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in parts])
     result: list[tuple[str, bytes | None]] = []
     ended = 0
@@ -120,17 +120,48 @@ def test_kills_lose_and_repeat_nothing(kafka: Server, topic: Topic, tmp_path: Pa
 
 
 def test_a_broker_that_restarts_and_a_network_that_is_cut(kafka: Server, topic: Topic, tmp_path: Path) -> None:
-    if not LONG:
-        pytest.skip("takes long: AUGURY_LONG=1")
     inward, outward = topic(), topic()
-    running = service(kafka, tmp_path, inward, outward)
+    wire = kafka.wire
+    assert wire is not None
+    running = service(kafka, tmp_path, inward, outward, port=wire.port)
     with running.running():
-        for number in range(3):
-            produce(kafka, inward, [(None, reading) for reading in readings(number * 200, 200)])
-            time.sleep(0.3)
-            kafka.restart()
+        for number in range(4):
+            produce(kafka, inward, [(None, reading) for reading in readings(number * 150, 150)])
+            wait_for(lambda number=number: running.number > number)  # type: ignore[misc]
+            if number % 2:
+                kafka.restart()
+            else:
+                wire.cut()
+                wait_for(lambda: any(end.problem for end in running.ends))
+                wire.mend()
         wanted = expected(PROGRAM, readings(0, 600), time_unit="s")
-        wait_for(lambda: answers(consumed(kafka, outward)) == wanted, 90)
+        wait_for(lambda: answers(consumed(kafka, outward)) == wanted)
+
+
+def test_a_silent_partition_holds_back_answers_until_it_is_idle(kafka: Server, topic: Topic, tmp_path: Path) -> None:
+    inward, outward = topic(2), topic()
+    produce(kafka, inward, [(None, reading) for reading in readings(0, 40)], partition=1)
+    options: dict[str, Any] = {"emit": "final", "lateness": "0s"}
+    running = service(kafka, tmp_path, inward, outward, **options)
+    with running.running():
+        wait_for(lambda: running.stepper is not None and running.stepper.counts.events == 40)
+    assert consumed(kafka, outward) == []
+    with service(kafka, tmp_path, inward, outward, idle="500ms", **options).running():
+        wait_for(lambda: len(consumed(kafka, outward)) > 30)
+
+
+def test_who_may_not_log_in_is_told(kafka: Server, topic: Topic, tmp_path: Path) -> None:
+    name = topic()
+    produce(kafka, name, [(None, {"n": 1})])
+    address = f"kafka://augury:secret@127.0.0.1:{kafka.secure_port}/{name}"
+    with opened(open_source(address)) as source:
+        assert [delivery.data for delivery in source.poll(10, PATIENCE)] == [b'{"n": 1}\n']
+    for opening in (open_source, open_sink):
+        end = opening(address.replace("secret", "wrong-word"))
+        with pytest.raises(RunError, match="check user, password and permissions") as error:
+            end.open(None)
+        assert "wrong-word" not in str(error.value)
+        end.close()
 
 
 def test_keys_are_ids_and_tombstones_revoke(kafka: Server, topic: Topic, tmp_path: Path) -> None:
@@ -149,7 +180,7 @@ def test_a_message_takes_the_place_of_the_earlier_ones_of_its_key(kafka: Server,
     name = topic()
     produce(kafka, name, [("k", {"speed": 1}), ("k", {"speed": 2}), ("k", None)])
     with opened(open_source(f"kafka://127.0.0.1:{kafka.port}/{name}?key=replace")) as source:
-        lines = [json.loads(line) for delivery in source.poll(10, 10) for line in delivery.data.splitlines()]
+        lines = [json.loads(line) for delivery in source.poll(10, PATIENCE) for line in delivery.data.splitlines()]
     assert [(line["op"], line["id"], line["version"]) for line in lines] == [
         ("replace", "k", 1), ("replace", "k", 2), ("revoke", "k", 3),
     ]  # fmt: skip
@@ -180,13 +211,13 @@ def test_csv_headers_and_times_of_messages(kafka: Server, topic: Topic) -> None:
     name = topic()
     produce(kafka, name, [("k", {"speed": 2})], headers={"station": "s1"}, timestamp=1_760_000_000_123)
     with opened(open_source(f"reading=kafka://127.0.0.1:{kafka.port}/{name}?headers=station&time=message")) as source:
-        (delivery,) = source.poll(10, 10)
+        (delivery,) = source.poll(10, PATIENCE)
     assert json.loads(delivery.data) == {"station": "s1", "speed": 2, "id": "k", "time": "2025-10-09T08:53:20.123Z"}
     assert delivery.type == "reading"
     other = topic()
     produce(kafka, other, [(None, b"s1,2.5,7"), (None, b"s2,3,8\n")])
     with opened(open_source(f"kafka://127.0.0.1:{kafka.port}/{other}?format=csv&columns=station,speed,time")) as source:
-        (delivery,) = source.poll(10, 10)
+        (delivery,) = source.poll(10, PATIENCE)
     assert (delivery.header, delivery.data) == (b"station,speed,time\n", b"s1,2.5,7\ns2,3,8\n")
 
 
@@ -206,7 +237,7 @@ def test_avro_with_a_frame_and_protobuf(
     name = topic()
     produce(kafka, name, [(None, b"\0\0\0\0\x07" + body.getvalue()), (None, b"\0\0"), (None, b"\0\0\0\0\x07\xff")])
     with opened(open_source(f"kafka://127.0.0.1:{kafka.port}/{name}?format=avro&registry=http://registry")) as source:
-        (delivery,) = source.poll(10, 10)
+        (delivery,) = source.poll(10, PATIENCE)
     assert json.loads(delivery.data) == {"station": "s", "speed": 2.5} and len(delivery.poison) == 2
 
     file = descriptor_pb2.FileDescriptorProto(name="r.proto", package="farm", syntax="proto3")
@@ -217,7 +248,7 @@ def test_avro_with_a_frame_and_protobuf(
     produce(kafka, name, [(None, b"\x09\0\0\0\0\0\0\x04\x40"), (None, b"\x09\0")])
     address = f"kafka://127.0.0.1:{kafka.port}/{name}?format=protobuf&schema={tmp_path}/r.desc&message=farm.Reading"
     with opened(open_source(address)) as source:
-        (delivery,) = source.poll(10, 10)
+        (delivery,) = source.poll(10, PATIENCE)
     assert json.loads(delivery.data) == {"speed": 2.5} and [p.reason for p in delivery.poison] == ["malformed Protobuf"]
 
 
@@ -230,7 +261,7 @@ def test_latest_begins_at_the_end_and_stays_there(kafka: Server, topic: Topic) -
         assert len(begins) == 0
     produce(kafka, name, [(None, {"n": 2})])
     with opened(open_source(address), begins.position) as source:
-        (delivery,) = source.poll(10, 10)
+        (delivery,) = source.poll(10, PATIENCE)
     assert delivery.data == b'{"n": 2}\n'
 
 

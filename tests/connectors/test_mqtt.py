@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from augury.connectors import UnavailableError, open_sink, open_source, opened
 from augury.core.errors import RunError
 from augury.service import LiveService
 from tests.support.servers import Server, Wire
-from tests.support.service_kills import expected, kill_runs, run_until, standing, wait_for
+from tests.support.service_kills import PATIENCE, expected, kill_runs, run_until, standing, wait_for
 
 paho = pytest.importorskip("paho.mqtt.client")
 LONG = bool(os.environ.get("AUGURY_LONG"))
@@ -60,7 +61,8 @@ def publish(server: Server, messages: list[tuple[str, Any]], retain: bool = Fals
             publisher.publish(topic, m if isinstance(m, bytes) else json.dumps(m), 1, retain) for topic, m in messages
         ]
         for info in sent:
-            info.wait_for_publish(20)
+            info.wait_for_publish(PATIENCE)
+            assert info.is_published()
 
 
 def service(folder: Path, source: str, **options: Any) -> LiveService:
@@ -107,10 +109,10 @@ def test_a_broker_that_restarts_and_a_wire_that_is_cut(mosquitto: Server, tmp_pa
                 mosquitto.restart(15)
             else:
                 wire.cut()
-                wait_for(lambda: bool(running.feeds[0].problem), 10)
+                wait_for(lambda: bool(running.feeds[0].problem))
                 wire.mend()
         wanted = expected(PROGRAM, [{"type": "reading", **e} for e in readings(0, 200)], time_unit="s")
-        wait_for(lambda: standing(lines(tmp_path)) == wanted, 40)
+        wait_for(lambda: standing(lines(tmp_path)) == wanted)
     wire.close()
 
 
@@ -119,11 +121,11 @@ def test_retained_and_malformed_messages(mosquitto: Server) -> None:
     publish(mosquitto, [(f"{name}/s1/level", b"3.5")], retain=True)
     source = open_source(f"level={address(mosquitto, f'{name}/#?levels=_,station&time=arrival&client={name}')}")
     with opened(source) as reader:
-        (first,) = reader.poll(10, 5)
+        (first,) = reader.poll(10, PATIENCE)
         event = json.loads(first.data)
         assert (event["station"], event["value"], first.type) == ("s1", 3.5, "level") and event["time"].endswith("Z")
         publish(mosquitto, [(f"{name}/s1/level", b"\xff{"), (f"{name}/s1/level", b"")])
-        deliveries = [*reader.poll(10, 5), *reader.poll(10, 0.3)]
+        deliveries = [*reader.poll(10, PATIENCE), *reader.poll(10, 0.3)]
         assert [p.payload for d in deliveries for p in d.poison] == [b"\xff{"]
 
 
@@ -134,11 +136,13 @@ def test_answers_are_published_by_type(mosquitto: Server, tmp_path: Path) -> Non
     )
     with client(mosquitto) as subscriber:
         subscriber.on_message = lambda client, data, m: heard.append((m.topic, json.loads(m.payload)["id"]))
+        subscribed = threading.Event()
+        subscriber.on_subscribe = lambda *_: subscribed.set()
         subscriber.subscribe(f"{name}/#", 1)
-        time.sleep(0.1)
+        assert subscribed.wait(PATIENCE)
         service(tmp_path, f"{tmp_path}/in.jsonl?follow=false", sinks=address(mosquitto, name)).run()
         wanted = expected(PROGRAM, [{"type": "reading", **event} for event in readings(0, 20)], time_unit="s")
-        wait_for(lambda: sorted(heard) == sorted((f"{name}/rise", id) for id in wanted), 10)
+        wait_for(lambda: sorted(heard) == sorted((f"{name}/rise", id) for id in wanted))
 
 
 def test_what_is_wrong_with_an_address_is_said(mosquitto: Server) -> None:

@@ -72,7 +72,7 @@ def test_redis_streams(redis: Server, tmp_path: Path) -> None:
         wait_for(lambda: client.xpending("in", "augury")["pending"] == 0)
     client.set("text", "x")
     client.close()
-    with pytest.raises(RunError, match="no stream"):
+    with pytest.raises(RunError, match="does not hold a stream"):
         open_source(f"{base}/text").open(None)
     with pytest.raises(RunError, match="check user") as error:
         open_source(f"{base.replace('secret', 'wrong-word')}/in").open(None)
@@ -112,7 +112,7 @@ def test_nats_streams(nats: Server, tmp_path: Path) -> None:
             except client.js.errors.NotFoundError:
                 return []
             subscription = await stream.subscribe("alerts.>", ordered_consumer=True)
-            return [(await subscription.next_msg(5)).data for _ in range(number)]
+            return [(await subscription.next_msg(60)).data for _ in range(number)]
 
         result: list[bytes] = talk(read)
         return result

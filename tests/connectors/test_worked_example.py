@@ -55,7 +55,7 @@ def test_the_worked_example(
     database.run("INSERT INTO stations VALUES ('s1', 'Brook')")
     topic = f"alerts{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{kafka.port}"})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     written = (
         command[1].replace(":1883", f":{mosquitto.port}").replace(":5432/farm", f":{postgres.port}/{database.name}")
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from augury.console.serving import ConsoleServer
+from augury.core.errors import RunError
 from tests.support.consoles import ask, served, watched
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -102,3 +105,17 @@ def test_the_state_is_sent_as_it_changes(console: tuple[str, httpx.Client]) -> N
         assert response.headers["content-type"].startswith("text/event-stream")
         line = next(line for line in response.iter_lines() if line)
     assert line.startswith('data: {"version":3')
+
+
+def test_whoever_asks_before_the_server_runs_is_answered() -> None:
+    server = ConsoleServer(watched("output alarm. alarm(L) <- smoke(L).", []))
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(httpx.get, server.address, timeout=60)
+        with server.running():
+            assert early.result().status_code == 200
+
+
+def test_a_port_that_is_taken_is_named(console: tuple[str, httpx.Client]) -> None:
+    port = int(console[0].split(":")[2].partition("/")[0])
+    with pytest.raises(RunError, match=f"port {port} cannot be opened: Address already in use"):
+        ConsoleServer(watched("output alarm. alarm(L) <- smoke(L).", []), port)

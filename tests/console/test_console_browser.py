@@ -46,7 +46,7 @@ def page(chromium: Any) -> Iterator[Any]:
     wrong: list[str] = []
     context = chromium.new_context(viewport={"width": 1200, "height": 720})
     opened = context.new_page()
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(60_000)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     opened.wrong = wrong
@@ -57,7 +57,7 @@ def page(chromium: Any) -> Iterator[Any]:
 
 def wait(page: Any, script: str) -> None:
     """Waits until a script is true. Playwright's own way evaluates text in the page, which the page does not allow."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not page.evaluate(script):
         assert time.monotonic() < deadline, script
         page.wait_for_timeout(30)

@@ -190,7 +190,7 @@ def test_changes_that_make_no_sense(edit: InputEdit, message: str) -> None:
 
 
 def test_a_draft_has_findings_with_places() -> None:
-    recording = watched(ALARM, []).trial(inputs=False).to_bytes()
+    recording = watched(ALARM, []).draft().to_bytes()
     wrong = checked({"sources": {"<program>": ALARM.replace("heat(L)", "heat(L")}}, recording)
     assert wrong["findings"][0]["severity"] == "error" and wrong["findings"][0]["place"]
     right = checked({"sources": {"<program>": ALARM.replace(".5", ".9")}}, recording)

@@ -6,6 +6,7 @@ import pytest
 
 from augury.console.views import ItemRequest, Nothing, TimelineRequest, Views
 from augury.core.errors import RunError
+from augury.core.model import Revocation
 from tests.support.consoles import many_events, watched
 
 ALARM = "output alarm. alarm(L) <- (smoke(L) SEQ heat(L)).5 WHERE hot(L). hot('l1')."
@@ -14,6 +15,13 @@ SMOKE = ["s1: smoke('l1') @ 1", "h1: heat('l1') @ 3", "s2: smoke('l2') @ 4", "h2
 
 def lanes(views: Views, moment: int | None = None, filter: str = "", edges: tuple[int, ...] = (0, 50, 100)) -> dict:  # type: ignore[type-arg]
     return {lane["name"]: lane for lane in views.timeline(TimelineRequest(edges, moment, filter))["lanes"]}
+
+
+def test_a_revocation_that_is_too_late_takes_nothing_back() -> None:
+    session = watched("output alarm. alarm(L) <- smoke(L).", ["s1: smoke('l1') @ 1"], 100, lateness="5s")
+    session.push([Revocation("s1")])
+    states = [lane["marks"]["state"] for lane in Views(session).timeline(TimelineRequest((-1, 200)))["lanes"]]
+    assert states == [[0], [0]] and session.session.late_count == 1
 
 
 def test_retracted_detections_and_revoked_events_stay() -> None:

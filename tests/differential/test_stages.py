@@ -23,6 +23,7 @@ pytest.importorskip("pandas", reason="streams on Spark come with pandas")
 
 import augury
 from augury.algebra.nodes import Every, Instant, Run, SessionWindow, walk
+from augury.algebra.plan import Plan
 from augury.algebra.stages import Stages, needed, stages
 from augury.core.clock import Clock
 from augury.core.errors import Source
@@ -35,7 +36,7 @@ from augury.sources import Batch
 from augury.spark import state
 from augury.testing import Case, compare_answers, read_spec
 from tests.differential.test_differential import asked, compiled, once
-from tests.generators import spaseq_programs
+from tests.generators import mixtures, spaseq_programs
 from tests.generators.programs import STRATEGIES, example, flat
 from tests.generators.run_programs import write_run_case
 from tests.support.functions import FUNCTIONS
@@ -313,6 +314,39 @@ def test_random_programs_in_a_stream(kind: str) -> None:
             found = check_stream(told, [1, 2, 5][seed % 3], emit, f"{kind} {seed}", shuffled=seed % 4 > 1)
             snapshots += found.snapshots
     assert snapshots
+
+
+def random_mixture(seed: object) -> Told:
+    """Sessions, facts that events make, intervals in which they hold, throttles and runs, one over the other."""
+    while (program := compiled((story := mixtures.story("mixtures", f"spread {seed}")).text)) is None:
+        seed = f"{seed}'"
+    items = [item for action in story.actions if isinstance(action, list) for item in action]
+    first = {i.id: i for i in reversed(items) if isinstance(i, Event)}
+    items = [i for i in items if not isinstance(i, Event) or i == first[i.id]]
+    if not first:
+        return random_mixture(f"{seed}'")
+    return Told(program, items, Clock("logical"), story.facts)
+
+
+def waits_long(plan: Plan) -> bool:
+    """Whether answers may wait for ever where nothing says how long events last."""
+    return chooses(plan) or any(isinstance(node, SessionWindow) for rule in plan.rules for node in walk(rule.body))
+
+
+def test_random_mixtures_in_batch() -> None:
+    answers = 0
+    for seed in range(1500 if FUZZ else 24):
+        found, _ = check_batch(random_mixture(f"batch {seed}"), [1, 2, 5][seed % 3], f"mixture {seed}")
+        answers += len(found)
+    assert answers
+
+
+@pytest.mark.usefixtures("tiny")
+def test_random_mixtures_in_a_stream() -> None:
+    for seed in range(1000 if FUZZ else 12):
+        told = random_mixture(f"stream {seed}")
+        emit: Emit = "early" if seed % 2 or waits_long(told.program.plan) else "final"
+        check_stream(told, [1, 2, 5][seed % 3], emit, f"mixture {seed}", shuffled=seed % 4 > 1)
 
 
 def random_run(seed: object) -> Told:

@@ -33,7 +33,7 @@ from augury.reference import evaluate, static_graphs
 from augury.reference.finality import Finality
 from augury.semantics.pattern_rows import World
 from tests.differential.test_differential import CLOCK, Told
-from tests.generators import mixtures
+from tests.generators import mixtures, typed
 from tests.generators.run_stories import KINDS as RUN_KINDS
 from tests.generators.run_stories import story as run_story
 from tests.generators.spaseq_programs import static_knowledge
@@ -45,6 +45,8 @@ LONG = "lasts longer"  # of an event that needs what a session without `longest`
 
 def story(kind: str, seed: object) -> Story:
     """A story of a kind, from a seed."""
+    if kind == "typed":
+        return typed.story(seed)
     if kind == "mixtures":
         return mixtures.story(kind, seed)
     return (run_story if kind in RUN_KINDS else state_story)(kind, seed)
@@ -270,11 +272,14 @@ def check(story: Story) -> bool | None:
     def length(ticks: int | None) -> str | None:
         return None if ticks is None else f"{ticks}s"
 
-    session = program.session(
-        clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
-        rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
-        revisable=True if story.revisable is None else f"{story.revisable}s",
-    )  # fmt: skip
+    try:
+        session = program.session(
+            clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
+            rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
+            revisable=True if story.revisable is None else f"{story.revisable}s",
+        )  # fmt: skip
+    except augury.ProgramError:  # refused on ticks
+        return None
     watch = Watch(program, story, session, Inputs(story), {})
     answered = False
     for action in story.actions:
@@ -367,7 +372,7 @@ def main(kinds: list[str], first: int, count: int) -> None:
 
 if __name__ == "__main__":
     main(
-        [*KINDS, *RUN_KINDS, "mixtures", "spaseq"] if sys.argv[1] == "all" else sys.argv[1].split(","),
+        [*KINDS, *RUN_KINDS, "mixtures", "typed", "spaseq"] if sys.argv[1] == "all" else sys.argv[1].split(","),
         int(sys.argv[2]),
         int(sys.argv[3]),
     )

@@ -439,7 +439,7 @@ FAULTS: list[Fault] = [
     Fault("no time", "an event has a time", {"time": None, "start": None}, ("events",), ("text", "json", "python", "arrow")),
     Fault("starts after its end", r"the event starts at 99, after its end \d+", {"start": 99, "end": 3}, ("events",), ("text", "json", "python", "arrow")),
     Fault("starts after its end on a calendar", r"the event starts at 2026-01-31T10:00:00Z, after its end 2026-01-31T09:00:00Z", {"start": "2026-01-31T10:00", "end": "2026-01-31T10:00+01:00"}, ("events",), clock=CALENDAR),
-    Fault("holds at no time", "a fact that holds at no time: it ends before it begins", {"valid_from": 5, "valid_to": 5}, ("facts",), ("text", "json", "python", "arrow")),
+    Fault("holds at no time", "a fact with an empty interval: it ends before it begins", {"valid_from": 5, "valid_to": 5}, ("facts",), ("text", "json", "python", "arrow")),
     # What is done, and to what
     Fault("an unknown op", "unknown op 'drop'", {"op": "drop"}, families=("text", "json", "python", "arrow")),
     Fault("a revocation of nothing", "a revocation names the id of an event", {"op": "revoke", "id": None}, ("events",), ("text", "json", "python", "arrow")),

@@ -472,7 +472,11 @@ class MixtureWriter(Choices):
         self._add(type, key, place or value, ", ".join(literals), tail)
 
     def _run(self, type: str) -> None:
-        writer = _MixedRun(self.number, choosing=self.pick([0, 50, 100]), windows=60, absent=self.pick([0, 40]))
+        self._write_run(
+            type, _MixedRun(self.number, choosing=self.pick([0, 50, 100]), windows=60, absent=self.pick([0, 40]))
+        )
+
+    def _write_run(self, type: str, writer: RunWriter) -> None:
         main = self.pick(["v", "v", *self.derived * 2])
         text = writer._run(main)
         self.runs += 1

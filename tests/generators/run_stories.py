@@ -3,7 +3,7 @@
     story("runs-then", 7)    # a program with a run, and what happens to a session of it
 
 Each kind stresses one thing: events that other rules derive and take back (`runs-then`), windows around one event (`runs-windows`),
-LONGEST and SKIP with intervals and ties (`runs-choices`), NOT between parts (`runs-not`), aggregates with variables of later parts and facts (`runs-totals`). The
+LONGEST and SKIP with intervals and ties (`runs-choices`), NOT between parts (`runs-not`), alternatives with labels (`runs-alternatives`), aggregates with variables of later parts and facts (`runs-totals`). The
 reference looks at all matches, so that a history has few events where a program has many matches.
 """
 
@@ -56,11 +56,16 @@ class RunWriter(Choices):
     windows: int = 30
     choosing: int = 50
     absent: int = 6  # NOT between two parts
+    alternatives: int = 4  # parts of alternatives with labels
     later: int = 25  # aggregates with variables of other parts and of facts
     counts: tuple[int, ...] = (1, 1, 2, 2, 3)
     facts: set[str] = field(default_factory=set)
     quantifiers: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    labelled: set[int] = field(default_factory=set)  # parts whose alternatives have labels
+    others: dict[int, str] = field(
+        default_factory=dict
+    )  # of a part of labelled alternatives: the variable of the second
 
     def program(self) -> str:
         derives = self.chance(self.derived)
@@ -111,7 +116,17 @@ class RunWriter(Choices):
         name = self.pick(singles) if singles and self.chance(12) else f"X{i}"
         self.names.append(name)
         atom = f"{type}({key}, {name})"
-        if self.chance(10):
+        if self.chance(self.alternatives):
+            second = self.pick([type, "a", "b", "v", "n"])
+            other = self.pick([f"Y{i}", f"Y{i}", f"Y{i}", name, "_"])
+            if other == f"Y{i}" and name == f"X{i}":
+                self.others[i] = other
+            one = f"({atom} WHERE {name} != 1)" if self.chance(15) else atom
+            atom = f"u{i}: {one} OR v{i}: {second}({key}, {other})"
+            atom += f" OR w{i}: b({key}, {name})" if self.chance(15) else ""
+            atom = f"({atom})"
+            self.labelled.add(i)
+        elif self.chance(10):
             other = self.pick([t for t in ("a", "b", "v") if t != type])
             atom = f"({atom} OR {other}({key}, {name}))"
         part = f"(l{i}: {atom}){self.quantifiers[i]}"
@@ -161,6 +176,13 @@ class RunWriter(Choices):
             ]
             options += [f"sum({x}) - {x} <= {number + 2}", f"max({x}) <= {number + 1}", f"count(l{i}) <= {number + 1}"]
             options += [f"{x} <= prev({x} + 1, 2)", f"last({x}) >= first({x})"]
+        if y := self.others.get(i):
+            options += [f"{y} >= {number}", f"{y} != {number}"]
+            options += (
+                [f"{y} >= prev({y})", f"{x} > coalesce(prev({y}), 0)", f"{y} > prev({x}, 0)", f"count(v{i}) <= 1"]
+                if self._own(i)
+                else []
+            )
         for j in singles:
             y = self.names[j]
             if self._own(i):
@@ -199,6 +221,20 @@ class RunWriter(Choices):
         if not self._own(i):
             return []
         x = self.names[i]
+        if i in self.labelled and self.chance(60):
+            pair = [
+                f"{name}({self.pick([x, self.others.get(i, x)])})"
+                for name in ("count", "sum", "last", "max", "first", "list")
+            ]
+            y = self.others.get(i, x)
+            return [
+                *pair,
+                f"count(u{i})",
+                f"count(v{i})",
+                f"last(end(v{i}))",
+                f"max(start(u{i}))",
+                f"sum({y} where {y} > 0)",
+            ]
         others = [n for j, n in enumerate(self.names) if not self._repeated(j)] + sorted(self.facts)
         found = [f"count(l{i})", f"sum({x})", f"last({x})", f"first({x})", f"max(end(l{i}))", f"nth({x}, 2)"]
         found += [
@@ -221,6 +257,8 @@ class RunWriter(Choices):
     def _result(self, count: int) -> str:
         options = [t for i in range(count) for t in self._totals(i)]
         options += [n for i, n in enumerate(self.names) if not self._repeated(i)] + sorted(self.facts)
+        options += [y for i, y in self.others.items() if not self._repeated(i)]
+        options += [f"end({self.pick('uv')}{i})" for i in sorted(self.labelled) if not self._repeated(i)]
         return f"{self.pick(options)}, {self.pick([*options, '0'])}" if options else "0, 0"
 
 
@@ -229,6 +267,7 @@ KINDS: dict[str, Callable[[Number], RunWriter]] = {
     "runs-windows": lambda number: RunWriter(number, windows=100, counts=(1, 1, 1, 2)),
     "runs-choices": lambda number: RunWriter(number, choosing=100),
     "runs-not": lambda number: RunWriter(number, derived=70, then=80, absent=80, counts=(2, 2, 3)),
+    "runs-alternatives": lambda number: RunWriter(number, derived=50, alternatives=60, counts=(1, 1, 2, 2, 3)),
     "runs-totals": lambda number: RunWriter(number, later=80, counts=(1, 2, 2, 3)),
 }
 

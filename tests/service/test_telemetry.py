@@ -1,4 +1,4 @@
-"""Metrics reach an OpenTelemetry collector."""
+"""Metrics and traces reach an OpenTelemetry collector."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from augury.service.telemetry import exported
 pytest.importorskip("opentelemetry.sdk")
 
 
-def test_figures_are_sent_once_more_at_the_end(tmp_path: Path) -> None:
+def test_figures_and_spans_are_sent_at_the_end(tmp_path: Path) -> None:
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     bodies: list[tuple[str, bytes]] = []
 
@@ -35,16 +36,27 @@ def test_figures_are_sent_once_more_at_the_end(tmp_path: Path) -> None:
     events = [{"type": "a", "args": [n], "time": n} for n in range(7)]
     service = augury.live("b(X) <- a(X).", events, lambda change: None, state=tmp_path, clock="logical", emit="early")
     try:
-        with exported(service, f"http://127.0.0.1:{collector.server_address[1]}"):
+        with exported(service, f"http://127.0.0.1:{collector.server_address[1]}", patience=60):
             service.run()
     finally:
         collector.shutdown()
         collector.server_close()
         thread.join()
-    path, body = bodies[-1]
-    assert path == "/v1/metrics"
+    body = [body for path, body in bodies if path == "/v1/metrics"][-1]
     request = ExportMetricsServiceRequest.FromString(body)
     metrics = {m.name: m for r in request.resource_metrics for s in r.scope_metrics for m in s.metrics}
     (point,) = metrics["augury_events_total"].sum.data_points
     assert (point.as_int or point.as_double) == 7
+    spans = [
+        span
+        for path, traces in bodies
+        if path == "/v1/traces"
+        for resource in ExportTraceServiceRequest.FromString(traces).resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert len(spans) == 7 and {span.name for span in spans} == {"insert b"}
+    named = {attribute.key: attribute.value for attribute in spans[0].attributes}
+    assert named["augury.args"].string_value == "[0]" and len(named["augury.inputs"].array_value.values) == 1
+    assert spans[0].start_time_unix_nano <= spans[0].end_time_unix_nano
     assert {"augury_state_rows", "augury_source_up", "augury_answers_total"} <= metrics.keys()

@@ -352,6 +352,26 @@ def test_stream_resumes_where_it_stopped(augury: Augury, spark: Any) -> None:
     failed(augury(*run, "--output", "in"), "is also an input")
 
 
+def looks_at_the_stream(augury: Augury) -> None:
+    """A console beside a stream: the program and the sources are those of the checkpoint, and so is the state of all buckets."""
+    from augury.console.serving import ConsoleServer
+    from augury.console.views import ItemRequest, Views
+
+    seen: list[dict[str, Any]] = []
+
+    def looked(server: ConsoleServer) -> None:
+        watched = server.trials.watched
+        (lane,) = (lane for lane in watched.ordered_lanes() if lane.name == "rise")
+        graph = Views(watched).why(ItemRequest("rise", lane.events[-1].id))["derivations"][0]
+        seen.append({"kinds": {item.kind for item in watched.ordered_lanes()}, "nodes": graph["nodes"]})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ConsoleServer, "run", looked)
+        done = augury("console", "--checkpoint", "cp", "--no-browser")
+    assert done.code == 0, done.err
+    assert "event" in seen[0]["kinds"] and len(seen[0]["nodes"]) == 3
+
+
 def test_a_stream_goes_on_with_another_program(augury: Augury) -> None:
     """Rules that stay lose nothing; a new one sees what comes from then on. What is held can be looked at."""
     lines = story(60)
@@ -365,6 +385,7 @@ def test_a_stream_goes_on_with_another_program(augury: Augury) -> None:
     stats = [json.loads(line) for line in augury("stats", *stream).out.splitlines()]
     assert {item["bucket"] for item in stats if item["stage"] == 1} == {0, 1} or len(stats) > 1
     assert "rise" in augury("why", *stream, "--event", "rise(_, _)").out
+    looks_at_the_stream(augury)
 
     calm = next(line for line in RULES.splitlines() if line.startswith("calm"))
     Path("rules.aug").write_text(

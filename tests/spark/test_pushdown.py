@@ -15,13 +15,17 @@ from pyspark.sql import functions as F
 from augury import compile
 from augury.algebra.aggregates import AGGREGATES
 from augury.algebra.matching import Scalars
-from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Label, Node, Scan, Select, Within
-from augury.algebra.place import placed
+from augury.algebra.nodes import AnyOf, Compare, Condition, Holds, Label, Node, Rule, Scan, Select, Within
+from augury.algebra.plan import Plan
 from augury.algebra.register import function
 from augury.algebra.scalar import FUNCTIONS
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, Wild, show
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.model import MAX_INT, MIN_INT, Event, Iri, Term, Value
+from augury.planner import physical_plan
+from augury.planner.choose_operators import choose_operators
+from augury.planner.planning import Setting
+from augury.planner.specs import Spec
 from augury.semantics.pattern_rows import World
 from augury.semantics.static_calls import Static
 from augury.spark.pushdown import keep
@@ -52,11 +56,11 @@ class Table:
         rows = [(int(e.id), e.start, e.end, *map(stored, e.args, self.kinds)) for e in self.events]
         return spark.createDataFrame(rows, f"id int, start bigint, end bigint, {columns}")
 
-    def kept(self, spark: SparkSession, patterns: Sequence[Iterable[Node]], clock: Clock) -> list[set[int] | None]:
+    def kept(self, spark: SparkSession, plans: Sequence[Iterable[Spec]], clock: Clock) -> list[set[int] | None]:
         """The numbers of the events that the filter of each program keeps, all in one job; None where there is none."""
         columns = [(F.col(f"c{i}"), kind) for i, kind in enumerate(self.kinds)]
         type = ("e", len(self.kinds))
-        filters = [keep(p, type, columns, F.col("start"), F.col("end"), clock) for p in patterns]
+        filters = [keep(specs, type, columns, F.col("start"), F.col("end"), clock) for specs in plans]
         made: list[Column] = [f.alias(f"f{i}") for i, f in enumerate(filters) if f is not None]
         rows = self.frame(spark).select("id", *made).collect()
         return [None if f is None else {r["id"] for r in rows if r[f"f{i}"]} for i, f in enumerate(filters)]
@@ -68,6 +72,12 @@ class Table:
         world.publish(("e", len(self.kinds)), self.events)
         found = {int(part.id) for row in world.rows(pattern) for part in row.parts}
         return found, {int(i) for rows in world.errors.values() for row in rows for i in row[0]}
+
+
+def operators(pattern: Node, clock: Clock = LOGICAL) -> tuple[Spec, ...]:
+    """The operators of a pattern, with its conditions where they are written."""
+    rule = Rule("r", "r", (), pattern)
+    return choose_operators((rule,), Plan((rule,)), Setting(clock)).specs
 
 
 def stored(value: Value, kind: str) -> Any:
@@ -236,7 +246,7 @@ def test_nothing_that_matters_is_dropped(spark: SparkSession, seed: int, clock: 
     rng = random.Random(seed)
     given = table(rng, tame=False, rows=100)
     patterns = [Conditions(rng, False, clock).pattern() for _ in range(40)]
-    for pattern, kept in zip(patterns, given.kept(spark, [[p] for p in patterns], clock), strict=True):
+    for pattern, kept in zip(patterns, given.kept(spark, [operators(p, clock) for p in patterns], clock), strict=True):
         found, failed = given.used(pattern, clock)
         for lost in sorted((found | failed) - kept) if kept is not None else ():
             raise AssertionError(f"{given.events[lost]} is lost by {shown(pattern)}: {'an error' if lost in failed else 'a match'}")  # fmt: skip
@@ -248,7 +258,7 @@ def test_what_can_be_said_in_spark_drops_the_rest(spark: SparkSession, seed: int
     rng = random.Random(seed)
     given = table(rng, tame=True, rows=100)
     patterns = [Conditions(rng, True, clock).pattern() for _ in range(40)]
-    for pattern, kept in zip(patterns, given.kept(spark, [[p] for p in patterns], clock), strict=True):
+    for pattern, kept in zip(patterns, given.kept(spark, [operators(p, clock) for p in patterns], clock), strict=True):
         found, failed = given.used(pattern, clock)
         everything = set(range(len(given.events)))
         if failed:
@@ -275,7 +285,7 @@ def test_constants_and_repeated_variables_are_pushed_down(spark: SparkSession, s
             constants = (Const(rng.choice(pool)), Const(rng.choice(WILD[kinds[i]][:6])))
             args[i] = rng.choice((*constants, Var("V"), Var("V")))
         patterns.append(Scan("e", tuple(args)))
-    for pattern, kept in zip(patterns, given.kept(spark, [[p] for p in patterns], LOGICAL), strict=True):
+    for pattern, kept in zip(patterns, given.kept(spark, [operators(p) for p in patterns], LOGICAL), strict=True):
         found, _ = given.used(pattern, LOGICAL)
         assert kept is None or found <= kept, pattern
         assert kept is None or all(given.nulls[i] for i in kept - found), pattern
@@ -284,10 +294,9 @@ def test_constants_and_repeated_variables_are_pushed_down(spark: SparkSession, s
 # Examples
 
 
-def of(program: str) -> list[Node]:
-    """The placed patterns of a program."""
-    rules = [placed(rule, ()) for rule in compile(program).plan.rules]
-    return [pattern for rule in rules for pattern in rule.patterns]
+def of(program: str) -> tuple[Spec, ...]:
+    """The operators of a program."""
+    return physical_plan(compile(program).optimised, Setting(LOGICAL)).specs
 
 
 GIVEN = Table(["string", "int"], [Event("e", ("a", 1), 0, 0), Event("e", ("b", 2), 0, 5), Event("e", ("c", 30), 3, 9), Event("e", (None, None), 0, 0)])  # fmt: skip
@@ -330,26 +339,26 @@ def test_what_comes_after_an_error_is_not_asked(spark: SparkSession) -> None:
     divides = Compare(">", Apply("/", (Const(1), Apply("-", (Var("X"), Const(1))))), Const(0))
     small = Compare("=", Var("Y"), Const("b"))
     scan = Scan("e", (Var("Y"), Var("X")))
-    assert GIVEN.kept(spark, [[Select(scan, (divides, small))]], LOGICAL) == [{0, 1, NULL}]
-    assert GIVEN.kept(spark, [[Select(scan, (small, divides))]], LOGICAL) == [{1, NULL}]
+    assert GIVEN.kept(spark, [operators(Select(scan, (divides, small)))], LOGICAL) == [{0, 1, NULL}]
+    assert GIVEN.kept(spark, [operators(Select(scan, (small, divides)))], LOGICAL) == [{1, NULL}]
 
 
 def test_a_registered_function_is_left_out_whatever_its_name(spark: SparkSession) -> None:
     pattern = Select(Scan("e", (Var("Y"), Var("X"))), (Compare("<", Apply("abs", (Var("X"),)), Const(2)),))
     args = (("e", 2), [(F.col("c0"), "string"), (F.col("c1"), "int")], F.col("start"), F.col("end"), LOGICAL)
-    assert keep([pattern], *args) is not None
-    assert keep([pattern], *args, {"abs": function(lambda x: x, name="abs")}) is None
+    assert keep(operators(pattern), *args) is not None
+    assert keep(operators(pattern), *args, {"abs": function(lambda x: x, name="abs")}) is None
 
 
 def test_what_is_not_pure_is_left_to_the_engine(spark: SparkSession) -> None:
     """Even where Spark has the function, and for what stands after it, which is not asked where it fails."""
     args = (("e", 1), [(F.col("c0"), "int")], F.col("start"), F.col("end"), LOGICAL)
     called = Compare("<", Apply("abs", (Var("X"),), pure=False), Const(2))
-    assert keep([Select(Scan("e", (Var("X"),)), (called, Compare(">", Var("X"), Const(0))))], *args) is None
+    assert keep(operators(Select(Scan("e", (Var("X"),)), (called, Compare(">", Var("X"), Const(0))))), *args) is None
     pure = Compare("<", Apply("abs", (Var("X"),)), Const(2))
-    assert keep([Select(Scan("e", (Var("X"),)), (pure,))], *args) is not None
+    assert keep(operators(Select(Scan("e", (Var("X"),)), (pure,))), *args) is not None
     impure = {"abs": replace(FUNCTIONS["abs"], pure=False)}
-    assert keep([Select(Scan("e", (Var("X"),)), (pure,))], *args, impure) is None
+    assert keep(operators(Select(Scan("e", (Var("X"),)), (pure,))), *args, impure) is None
 
 
 def test_an_overflow_on_the_way_is_seen(spark: SparkSession) -> None:
@@ -357,12 +366,12 @@ def test_an_overflow_on_the_way_is_seen(spark: SparkSession) -> None:
     there = Apply("+", (Apply("+", (Var("X"), Const(1))), Const(-1)))
     given = Table(["int"], [Event("e", (MAX_INT,)), Event("e", (5,)), Event("e", (0,))])
     where = (Compare(">", there, Const(3)), Compare("<", Var("X"), Const(3)))
-    assert given.kept(spark, [[Select(Scan("e", (Var("X"),)), where)]], LOGICAL) == [{0}]
+    assert given.kept(spark, [operators(Select(Scan("e", (Var("X"),)), where))], LOGICAL) == [{0}]
 
 
 def test_a_condition_on_facts_is_left_out(spark: SparkSession) -> None:
     where = (Holds("p", (Var("Y"),)), Compare("<", Var("X"), Const(2)))
-    assert GIVEN.kept(spark, [[Select(Scan("e", (Var("Y"), Var("X"))), where)]], LOGICAL) == [{0, NULL}]
+    assert GIVEN.kept(spark, [operators(Select(Scan("e", (Var("Y"), Var("X"))), where))], LOGICAL) == [{0, NULL}]
 
 
 def test_a_plain_comparison_reaches_the_reader_of_the_file(spark: SparkSession, tmp_path: Any) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import augury
 from augury.algebra.aggregates import AggregateFunction
-from augury.algebra.nodes import HOLDING, Clause, Holds, Rule, Scan, SessionWindow, Unless, held_by, made_type, walk
+from augury.algebra.nodes import HOLDING, Clause, Holds, Rule, Scan, Unless, held_by, made_type
 from augury.algebra.plan import Attribute, Plan, Predicate
 from augury.algebra.scalar import Function
 from augury.core.clock import Clock, Duration, Timestamp, read_timestamp
@@ -32,12 +32,12 @@ from augury.sources import ColumnNames
 from augury.spark import detect, detect_stream
 from augury.spark.inputs import EventFrame, TypeColumns
 from augury.spark.layout import Layout
-from tests.differential.test_stages import Told, arrivals, random_told, same, told_of
+from tests.differential.test_stages import Told, arrivals, random_mixture, random_told, same, told_of, waits_long
 from tests.generators.programs import STRATEGIES
 from tests.support.spark_local import HEARTBEAT, as_kept, cell, kinds_in
 from tests.support.spark_session import INTERPRETED, SPARK
 from tests.support.spark_session import spark_fixture as spark_fixture
-from tests.support.spec_cases import all_cases, chooses, clock_windows
+from tests.support.spec_cases import all_cases, clock_windows
 
 pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore:rule .* keeps every event")]
 FUZZ, LONG = (bool(os.environ.get(name)) for name in ("AUGURY_FUZZ", "AUGURY_LONG"))
@@ -210,15 +210,10 @@ def spec_tolds(final: bool = False) -> list[Told]:
             continue  # the type column tells names apart, not numbers of arguments
         if not told.history or len(ids) > len(set(ids)) or told.clock != Clock() or told.program.plan.tick is not None:
             continue
-        if not (final and (chooses(told.program.plan) or _windows_of_sessions(told.program.plan))):
+        if not (final and waits_long(told.program.plan)):
             found.append(told)
     assert len(found) > 700, "the cases that can share a job"
     return found
-
-
-def _windows_of_sessions(plan: Plan) -> bool:
-    """Whether there are session windows: where nothing says how long events last, one of them may always grow."""
-    return any(isinstance(node, SessionWindow) for rule in plan.rules for node in walk(rule.body))
 
 
 def run_many(spark: SparkSession, many: TraceInputs, partitions: int, skew: bool = False) -> None:
@@ -334,6 +329,25 @@ def test_random_programs_in_a_stream(plain: SparkSession, tmp_path: Path) -> Non
     for round in range(5 if FUZZ else 1):
         chance = random.Random(f"random {round}")
         stream_many(plain, TraceInputs(random_tolds([100 + round])), tmp_path / str(round), "early", chance)  # fmt: skip
+
+
+def random_mixtures(seeds: Iterable[int]) -> list[Told]:
+    mixed = [random_mixture(f"spark {seed}") for seed in seeds]
+    return [t for t in mixed if not clock_windows(t.program.plan)]
+
+
+def test_random_mixtures_in_batch(plain: SparkSession) -> None:
+    for round in range(10 if FUZZ else 1):
+        run_many(plain, TraceInputs(random_mixtures(range(40 * round, 40 * round + 40))), partitions=3)
+
+
+@pytest.mark.parametrize("emit", ["final", "early"])
+def test_random_mixtures_in_a_stream(plain: SparkSession, tmp_path: Path, emit: str) -> None:
+    for round in range(5 if FUZZ else 1):
+        some = random_mixtures(range(20 * round, 20 * round + 20))
+        if emit == "final":
+            some = [told for told in some if not waits_long(told.program.plan)]
+        stream_many(plain, TraceInputs(some), tmp_path / str(round), emit, random.Random(f"mixtures {round}"))
 
 
 # The ways to give events

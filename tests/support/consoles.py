@@ -17,6 +17,7 @@ from augury.console.input_log import Setup
 from augury.console.program_text import ProgramText
 from augury.console.serving import ConsoleServer
 from augury.console.watched import WatchedSession
+from augury.console.watched_lanes import WatchedLanes
 from augury.core.clock import Clock
 from augury.core.model import Event, HistoryItem
 from augury.notation import read_event
@@ -44,7 +45,7 @@ def watched(
 
 
 @contextmanager
-def served(session: WatchedSession) -> Iterator[tuple[str, httpx.Client]]:
+def served(session: WatchedLanes) -> Iterator[tuple[str, httpx.Client]]:
     """The address of a console, and a client that has its token."""
     server = ConsoleServer(session)
     with server.running() as address, httpx.Client(base_url=address, timeout=60) as client:
@@ -82,7 +83,10 @@ def browser() -> Iterator[Any]:
     if not os.path.exists(CHROMIUM) and not _installed():
         pytest.skip(f"there is no browser: apt-get install chromium puts it at {CHROMIUM}")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS))
+        try:
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_OPTIONS), timeout=120_000)
+        except sync_api.Error as error:
+            pytest.skip(f"the browser does not start: {str(error).splitlines()[0]}")
         yield chromium
         chromium.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -20,11 +21,12 @@ from pathlib import Path
 
 KAFKA = Path(os.environ.get("AUGURY_KAFKA", Path.home() / ".cache" / "augury" / "kafka-3.9.1"))
 _POSTGRES = "/usr/lib/postgresql/15/bin"
-_PATIENCE = 60.0
+_PATIENCE = 120.0
+_PORTS = range(20_000, 32_000)  # which no outgoing connection is given: a server that restarts finds its own free
 
 
 class NotInstalled(Exception):
-    """Why a server cannot be started here."""
+    """Why there is no such server here, or why it does not start."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class Server:
     user: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     ready: Callable[[int], bool] | None = None
+    secure_port: int = 0  # where one has to log in, where there is a port for that alone
+    wire: Wire | None = None  # through which the server says that it is reached
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
@@ -49,9 +53,9 @@ class Server:
         until = time.monotonic() + _PATIENCE
         while not (self.ready or listens)(self.port):
             if self._process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(
-                    f"{self.command[0]} does not start:\n{(self.folder / 'log.txt').read_text()[-2000:]}"
-                )
+                self.stop()
+                said = (self.folder / "log.txt").read_text(errors="replace")[-2000:]
+                raise NotInstalled(f"{self.command[0]} does not start:\n{said}")
             time.sleep(0.02)
         return self
 
@@ -77,9 +81,11 @@ def listens(port: int) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
+    while True:
+        port = random.SystemRandom().choice(_PORTS)
+        with socket.socket() as line, suppress(OSError):
+            line.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -99,17 +105,23 @@ def _program(name: str, *paths: str) -> str:
 
 @contextmanager
 def kafka(folder: Path, port: int = 0) -> Iterator[Server]:
-    """One broker, which is its own controller."""
+    """One broker, which is its own controller. At `secure_port` it takes the user `augury` with the password `secret`; who
+    comes through `wire` is sent there for everything."""
     java = _program("java")
     if not any(KAFKA.glob("kafka_2.13-*.jar")):
         raise NotInstalled(f"there are no jars of Kafka in {KAFKA} (make services)")
-    port, controller = port or free_port(), free_port()
+    port, controller, secure, behind = port or free_port(), free_port(), free_port(), free_port()
+    wire = Wire(behind)
+    local = "127.0.0.1"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     folder.mkdir(parents=True, exist_ok=True)
     settings = {
         "process.roles": "broker,controller", "node.id": 1, "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}", "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "log.dirs": folder / "data",
+        "listeners": f"PLAINTEXT://{local}:{port},CONTROLLER://{local}:{controller},SASL://{local}:{secure},WIRE://{local}:{behind}",
+        "advertised.listeners": f"PLAINTEXT://{local}:{port},SASL://{local}:{secure},WIRE://{local}:{wire.port}",
+        "controller.listener.names": "CONTROLLER", "log.dirs": folder / "data", "sasl.enabled.mechanisms": "PLAIN",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,WIRE:PLAINTEXT",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{module} required user_augury="secret";',
         "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
         "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
         "transaction.state.log.num.partitions": 1, "group.initial.rebalance.delay.ms": 0,
@@ -122,8 +134,12 @@ def kafka(folder: Path, port: int = 0) -> Iterator[Server]:
             [*options, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", "server.properties"],
             cwd=folder, check=True, capture_output=True,
         )  # fmt: skip
-    with _running(Server([*options, "kafka.Kafka", "server.properties"], port, folder)) as server:
-        yield server
+    command = [*options, "kafka.Kafka", "server.properties"]
+    try:
+        with _running(Server(command, port, folder, secure_port=secure, wire=wire)) as server:
+            yield server
+    finally:
+        wire.close()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import orjson
 
 from augury.service import LiveService
 
-PATIENCE = 60.0  # seconds after which a service that does not get on has failed
+PATIENCE = 180.0  # seconds after which a service that does not get on has failed; a machine may be slow
 
 
 def forked(make: Callable[[], LiveService]) -> int:

@@ -93,6 +93,10 @@ def test_cases_are_selected(folder: Path) -> None:
         assert run(["test", ".", *options], folder).out.startswith(f"{number} case"), options
     done = run(["test", "-k", "nothing"], folder)
     assert (done.code, done.out, done.err) == (1, "", "no cases that meet nothing\n")
+    assert run(["test", "-k", "late is not here"], folder).err == "no cases that meet late is not here\n"
+    assert "not a selection: 'late and'" in run(["test", "-k", "late and"], folder).err
+    (folder / "none").mkdir()
+    assert run(["test", "none"], folder).err == "no cases in none: a case is a [[case]] of a .toml file\n"
 
 
 def test_update_writes_actual_results_and_keeps_the_rest(folder: Path) -> None:

@@ -85,6 +85,7 @@ def test_diff_explains_what_a_change_does(folder: Path) -> None:
     assert run(["diff", "old.aug", "new.aug", *INPUT, "--fail-on", "changed"], folder).code == 0
     same = run(["diff", "old.aug", "old.aug", *INPUT, "--fail-on", "any", "--format", "json"], folder)
     assert same.code == 0 and json.loads(same.out)["lost"] == 0
+    assert "both versions have the same answers" in run(["diff", "old.aug", "old.aug", *INPUT], folder).out
 
 
 def test_diff_tells_another_interval(folder: Path) -> None:
@@ -118,9 +119,52 @@ def test_diff_of_git_revisions_and_folders(folder: Path) -> None:
     for old, new in (("HEAD:rules/main.aug", "rules/main.aug"), ("HEAD:rules", "rules")):
         shown = json.loads(run(["diff", old, new, "--events", "events.csv", "--format", "json"], folder).out)
         assert (shown["gained"], shown["lost"]) == (2, 0)
+    below = ("--events", "../events.csv", "--format", "json")
+    for old in ("HEAD:rules/main.aug", "HEAD:./main.aug", "HEAD:main.aug"):  # from the top, as git has it, or from here
+        assert json.loads(run(["diff", old, "main.aug", *below], rules).out)["gained"] == 2
     done = run(["diff", "HEAD:rules/none.aug", "rules", "--events", "events.csv"], folder)
     assert done.code == 1 and "revision `HEAD` has no `rules/none.aug`" in done.err
+    (rules / "hot.aug").write_text("hot(S) <- heat(S, T) WHERE T >.\n")
+    git("commit", "-qam", "second")
+    assert "--> HEAD:rules/hot.aug:1:30" in run(["diff", "HEAD:rules", "old.aug", "--events", "events.csv"], folder).err
     assert "give two versions" in run(["diff", "rules", "--events", "events.csv"], folder).err
+
+
+QUERY = """\
+PREFIX : <http://x/>
+SELECT ?p WITHIN 10 SECONDS FROM STREAM S <http://x/s> WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON S { ?p :smoke ?v FILTER(?v > 3) }
+  DEFINE GPM B ON S { ?p :heat ?t }
+}
+"""
+
+
+def test_diff_of_queries_names_the_graph_pattern(folder: Path) -> None:
+    """A query is called as its file is; where each version has one, they are compared all the same."""
+    (folder / "alarm.spaseq").write_text(QUERY)
+    (folder / "stricter.spaseq").write_text(QUERY.replace("?v > 3", "?v > 5"))
+    (folder / "sooner.spaseq").write_text(QUERY.replace("10 SECONDS", "2 SECONDS"))
+    graphs = [":a :smoke 4", ":b :smoke 9", ":a :heat 50"]
+    (folder / "graphs.jsonl").write_text(
+        "".join(
+            json.dumps(
+                {"stream": "http://x/s", "time": 3 * i, "id": f"g{i}", "graph": f"@prefix : <http://x/> . {g} ."}
+            )
+            + "\n"
+            for i, g in enumerate(graphs)
+        )
+    )
+    events = ("--events", "graphs.jsonl", "--clock", "logical")
+    done = run(["diff", "alarm.spaseq", "stricter.spaseq", *events], folder)
+    assert "alarm          1         0         0         1         0" in done.out, done.err
+    assert "└─ by rule alarm" in done.out and "·" not in done.out  # what the query is lowered to is not shown
+    assert "query alarm: the graph pattern A does not match" in done.out and "(input g0)" in done.out.splitlines()[-1]
+    done = run(["diff", "alarm.spaseq", "sooner.spaseq", *events], folder)
+    assert "their sequence, its window, or what is selected does not" in done.out
+    done = run(["case", "alarm.spaseq", *events, "--event", "alarm(_)", "--output", "case.toml"], folder)
+    assert done.code == 0 and "2 events of 3" in done.err, done.err
+    assert run(["test", "case.toml"], folder).out.startswith("1 case: 1 passed")
 
 
 def test_the_smallest_case_of_an_answer(folder: Path) -> None:

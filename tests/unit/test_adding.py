@@ -33,8 +33,9 @@ from augury.engine.operators.runs import sight
 from augury.engine.runtime import Runtime
 from augury.engine.wiring import OPERATORS
 from augury.language.rules import grammar
+from augury.planner import physical_plan
 from augury.planner.choose_operators import choose_pattern
-from augury.planner.planning import Planning, same_columns
+from augury.planner.planning import Planning, Setting, same_columns
 from augury.planner.policies import POLICY_SPECS, Selection
 from augury.planner.project import Needs
 from augury.planner.specs import ChoosingJoinSpec, KeptState, RankedChoiceSpec, Reading, RecentSpec, Spec
@@ -138,10 +139,10 @@ def test_a_scalar_function_before_the_shuffle_on_spark(monkeypatch: pytest.Monke
     monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
     for module in ("pushdown", "relation"):
         monkeypatch.setattr(f"augury.spark.{module}.F", Functions())
-    plan = augury.compile(WINDY).plan
+    specs = physical_plan(augury.compile(WINDY).optimised, Setting(Clock("logical"))).specs
     columns = [(Written("place"), "string"), (Written("speed"), "float")]
     start, end = Written("start"), Written("end")
-    kept = pushdown.keep([rule.body for rule in plan.rules], ("wind", 2), columns, start, end, Clock("logical"))
+    kept = pushdown.keep(specs, ("wind", 2), columns, start, end, Clock("logical"))
     assert "call_function(try_multiply, cast(speed, double), lit(2)) > " in str(kept)
 
 

@@ -34,6 +34,7 @@ from bench import (
     extras,
     files,
     graph_events,
+    history_files,
     knowledge,
     main,
     paper_v,
@@ -351,6 +352,23 @@ def test_benchmark_names_select_benchmarks() -> None:
     assert main.chosen(["p2", "V"]) == ["P2", *main.GROUPS["V"]]
     assert main.chosen([]) == [name for name in main.ALL if name not in main.LONG]
     assert main.run(["P99"]) == 2
+
+
+def test_recorded_figures_are_compared_by_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is half as fast is no slower program."""
+    for day, kernel, cpu, rate in ((1, 0.1, 2.0, 300.0), (2, 0.2, 4.0, 300.0), (3, 0.2, 4.0, 600.0)):
+        about = {"time": f"2026-11-0{day}T10:00:00+00:00"}
+        monkeypatch.setattr(history_files, "machine", lambda about=about: about)
+        rows = [Row("P", "P1", "augury", rate, "K events/CPU s", 1000), Row("P", "q0", "augury", cpu, "CPU s", 1000)]
+        written = history_files.record([*rows, Row("P", "P1", "DuckDB", 1.0, "CPU s", 1000)], kernel, tmp_path)
+    lines = dict(history_files._lines(history_files.recorded(tmp_path), "P"))
+    assert lines == {
+        "P1 (1,000)": [(0, 1.0), (1, 2.0), (2, 4.0)],
+        "q0 (1,000)": [(0, 1.0), (1, 1.0), (2, 1.0)],
+    }
+    assert [path.suffix for path in written] == [".json", ".svg"]
+    assert ElementTree.parse(written[1]).getroot().tag.endswith("svg")
+    assert history_files.recorded(history_files.FOLDER)  # those that are kept in the repository can be read
 
 
 def test_charts_are_well_formed(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_new_checkpoint_needs_nothing(tmp_path: Path) -> None:
     options(tmp_path).check()
     (tmp_path / "ck").mkdir()
     options(tmp_path).check()
-    check_files(tmp_path / "ck")
+    check_files(tmp_path / "ck", {})
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -180,7 +180,18 @@ def test_a_checkpoint_that_does_not_say_its_format(tmp_path: Path) -> None:
     """As earlier versions wrote it, which left no note before their first answer either."""
     saved = make(tmp_path) / "augury.json"
     said = json.loads(saved.read_text())
-    for later in ("format", "checksum", "time_unit", "zone", "idle", "program", "since", "versions"):
+    for later in (
+        "format",
+        "checksum",
+        "time_unit",
+        "zone",
+        "idle",
+        "program",
+        "since",
+        "versions",
+        "sources",
+        "folders",
+    ):
         del said[later]
     saved.write_text(json.dumps(said))
     (tmp_path / "ck" / "output" / "ready.json").unlink()

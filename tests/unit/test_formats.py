@@ -651,7 +651,7 @@ def typed_file(form: str, folder: Path) -> Path:
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
 def test_a_table_of_one_type_does_not_name_types(form: str, tmp_path: Path) -> None:
     path = typed_file(form, tmp_path)
-    with pytest.raises(DataError, match="has a column `type`, but all its events are to be `payment`"):
+    with pytest.raises(DataError, match="has a column `type`, but the source says that all its events are `payment`"):
         augury.run("e(A) <- payment(A).", augury.read(path, type="payment"))
     assert [e.args for e in augury.run("e(A) <- payment(A). f(A) <- login(A).", augury.read(path))] == [(5,), (7,)]
     declared = "event payment(amount: int, type: string).\ne(A, T) <- payment(A, T)."

@@ -126,3 +126,42 @@ def test_a_run_without_answers_says_what_is_not_over(tmp_path: Path) -> None:
         in run(command, tmp_path).err
     )
     assert "not over" not in run([*command, "--until", "2026-01-02"], tmp_path).err
+
+
+TIME_IN_STATE = """
+output spent, off.
+fact latest mode(M, S) PER (M) <- change(M, S).
+spent(M, sum(duration(x))) <- w: every(10s), while w: collect x: holding mode(M, 'on').
+off(M) <- x: holding mode(M, 'off').
+"""
+
+
+def changes() -> augury.Session:
+    session = augury.compile(TIME_IN_STATE).session(clock="logical")
+    session.push([Event("change", ("a", "on"), 2, 2, "one"), Event("change", ("a", "off"), 6, 6, "two")])
+    session.advance(9)
+    return session
+
+
+def test_the_value_of_a_key_ends_with_the_next_one() -> None:
+    assert [goal.awaits for goal in changes().goals("mode")] == ["the end of mode('a', 'off')"]
+
+
+def test_why_names_the_intervals_that_a_window_has_collected() -> None:
+    session = changes()
+    (spent,) = session.events()
+    lines = session.why(spent).splitlines()
+    assert [line.strip(" │├└─") for line in lines] == [
+        "spent('a', 4) @ [0, 9]",
+        "by rule spent",
+        "holding mode('a', 'on') @ [2, 6]",
+        "mode('a', 'on')",
+        "fact mode('a', 'on') @ 2",
+        "by rule mode",
+        "change('a', 'on') @ 2  (input one)",
+    ]
+
+
+def test_why_not_says_that_a_fact_still_holds() -> None:
+    text = changes().why_not("off('a')")
+    assert "no interval in which `mode('a', 'off')` holds has begun and ended" in text

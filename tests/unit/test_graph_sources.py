@@ -198,7 +198,7 @@ def test_a_malformed_line_may_be_skipped(tmp_path: Path) -> None:
 
 def test_the_stream_of_named_graphs_has_to_be_said(tmp_path: Path) -> None:
     written(tmp_path / "e.nq", N_QUADS)
-    with pytest.raises(DataError, match="is N-Quads, whose graphs are events, but of which stream is not said"):
+    with pytest.raises(DataError, match="is N-Quads, whose graphs are events, but no stream is named"):
         items(SourceFile(str(tmp_path / "e.nq")))
 
 
@@ -211,7 +211,7 @@ def test_rdf_beside_tables_is_knowledge(tmp_path: Path) -> None:
 def test_rdf_is_no_table_of_facts(tmp_path: Path) -> None:
     path = written(tmp_path / "f.nq", N_QUADS).path
     program = augury.compile("static f(x: int). a(X) <- b(X) WHERE f(X).")
-    with pytest.raises(DataError, match="is RDF, and no table of facts"):
+    with pytest.raises(DataError, match="is an RDF file, not a table of facts"):
         augury.run(program, [{"type": "b", "args": [1], "time": 1}], facts={"f": augury.read(path)})  # type: ignore[arg-type]
 
 

@@ -220,6 +220,9 @@ def test_members_that_the_design_names_are_there() -> None:
         for base in bases:
             bases += [other for other in members.get(base, ()) if other in members and other not in bases]
         assert any(member in members.get(base, ()) for base in bases), f"{owner}.{member}"
+    defined = set().union(*(_defined(_tree(path)) for path in SOURCE.rglob("*.py")))
+    camel = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`", text))
+    assert camel - defined == set(), "a class that is not there"
     for file, names in re.findall(r"`([\w/]+\.py)`: ((?:`\w+`(?:, )?)+)", text):
         (path,) = [path for path in SOURCE.rglob("*.py") if path.as_posix().endswith(f"/{file}")]
         wrong = set(re.findall(r"\w+", names)) - _defined(_tree(path))
@@ -258,6 +261,18 @@ def test_the_design_lists_the_passes() -> None:
         assert each.__module__ == f"augury.planner.{each.__name__}"
         example = import_module(each.__module__).__doc__ or ""
         assert "→" in example, f"{each.__name__}: no example of before and after"
+
+
+def test_one_pass_places_conditions() -> None:
+    """Executors read them off the physical plan; only the reference evaluator places them itself."""
+    users = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom) and "placed" in {alias.name for alias in node.names}
+        if node.module == "augury.algebra.place"
+    }
+    assert users == {"planner/place_conditions.py", "reference/evaluator.py"}
 
 
 def test_nothing_is_read_that_could_run() -> None:

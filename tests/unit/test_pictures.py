@@ -21,6 +21,7 @@ from augury.pictures.axis import ticks
 from augury.pictures.drawing import Scale, counted
 from augury.pictures.maps import coastlines
 from augury.pictures.packing import packed, text_width
+from augury.pictures.scenes import scene_of
 
 FIRE = Path(__file__).parents[1] / "fires"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -333,3 +334,33 @@ def test_maps_have_the_coastlines_of_their_part_of_the_world() -> None:
     assert len(everywhere) > 1000 and 0 < len(near) < 40
     assert all(abs(line[:, 0]).max() <= 180 and abs(line[:, 1]).max() <= 90 for line in everywhere)
     assert sum(map(len, coastlines((-180, 180), (-90, 90), 1.0))) < sum(map(len, everywhere)) / 3
+
+
+def test_a_fact_is_a_bar_for_as_long_as_it_holds() -> None:
+    program = augury.compile("""
+        output down.
+        fact latest mode(M, S) PER (M) <- change(M, S).
+        down(M) <- x: holding mode(M, 'error').
+    """)
+    changes = [Event("change", ("m", state), time, time) for state, time in (("ok", 1), ("error", 4), ("ok", 9))]
+    session = program.session(clock="logical")
+    session.push(changes)
+    session.advance(20)
+    assert session._circuit is not None
+    scene = scene_of(session._circuit, program.plan, session.clock, session.events(), now=session.now)
+    lanes = {lane.name: lane for lane in scene.lanes}
+    assert list(lanes) == ["change", "mode", "down"]
+    bars = [lanes["mode"].event(row) for row in range(3)]
+    assert sorted((bar.args[1], bar.start, bar.end) for bar in bars) == [("error", 4, 9), ("ok", 1, 4), ("ok", 9, 20)]
+    (error,) = [bar for bar in bars if bar.args[1] == "error"]
+    assert [part.content for part in scene.parts(error)] == [changes[1].content]
+    (down,) = session.events()
+    assert [part.content for part in scene.parts(down)] == [error.content]
+
+
+def test_bars_that_meet_share_a_row() -> None:
+    bounds = (0.0, 1000.0)
+    meeting = packed([(0.0, 100.0), (100.0, 200.0)], [("one", True), ("two", True)], bounds)
+    assert meeting is not None and [bar.row for bar in meeting] == [0, 0]
+    points = packed([(100.0, 100.0), (105.0, 105.0)], [("", False)] * 2, bounds)
+    assert points is not None and [point.row for point in points] == [0, 1]

@@ -482,7 +482,7 @@ def test_an_id_that_is_made_stays_when_its_equals_are_forgotten() -> None:
 def test_the_clock_is_known_with_the_first_event() -> None:
     one = augury.compile("q(S) <- ping(S).").session()
     assert not one.push([]) and not one.events()
-    with pytest.raises(RunError, match="the clock is known with the first event"):
+    with pytest.raises(RunError, match="the clock is not known before the first event"):
         _ = one.clock
     assert len(one.push({"type": "ping", "args": ["a"], "time": "2026-03-01 10:00"})) == 1
     assert one.clock.kind == "timestamp"

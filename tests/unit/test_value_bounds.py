@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,28 @@ def test_a_rule_over_derived_events_with_a_warning_has_no_answer(where: list[lis
     events = [augury.Event("a", (x / 2, y / 2), 0) for x in range(-2, 7) for y in range(-2, 7)]
     silent = [d for d in augury.compile(text).warnings if d.code == "W314" and "rule `e`" in d.message]
     assert not (silent and augury.run(text, events)["e"])
+
+
+@pytest.mark.parametrize(
+    ("where", "warned"),
+    [
+        ("D > 20s, D < 10s", True),
+        ("D > 10s, D < 20s", False),
+        ("D > 20s, D < 5", False),  # a number of ticks, which may last a minute each
+        ("D = 1min, D = 60s", False),
+        ("T > @'2026-01-02', T < @'2026-01-01'", True),
+        ("T > @'2026-01-01', D > 20s", False),
+        ("D > 20s, D < X, X < 10s", True),
+        ("D > 20s, D < X, X < 10", False),
+    ],
+)
+def test_durations_and_times_have_an_order_of_their_own(where: str, warned: bool) -> None:
+    assert _warns(f"e(X) <- a(X, D, T) WHERE {where}.") == warned
+
+
+def test_bounds_of_two_kinds_are_not_compared() -> None:
+    text = "output m. p(D) <- a(D) WHERE D < 10s. p(D) <- b(D) WHERE D < {}. m(D) <- p(D) WHERE D > 20s."
+    assert [_warns(text.format(other)) for other in ("15s", "15", "25s")] == [True, False, False]
 
 
 def test_bounds_go_through_rules() -> None:

@@ -13,6 +13,7 @@ import { WhatIfView } from "./what_if.jsx";
 import { WhyNotView } from "./why_not.jsx";
 
 const VIEWS = [["timeline", "Timeline"], ["why-not", "Why not"], ["goals", "Goals"], ["what-if", "What if"], ["rules", "Rules"], ["metrics", "Metrics"]];
+const OF_COPIES = ["what-if"]; // views that a stream does not have
 const viewOf = () => (VIEWS.some(([id]) => id === location.hash.slice(1)) ? location.hash.slice(1) : "timeline");
 
 function App() {
@@ -47,7 +48,7 @@ function App() {
   if (problem && !about) return <main class="blank"><h1>Augury</h1><p class="problem">{problem}</p></main>;
   if (!about || !state) return <main class="blank"><h1>Augury</h1><p class="quiet">…</p></main>;
   const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const name = about.sources.length ? about.sources[about.sources.length - 1].name.split("/").pop() : "program";
+  const name = about.sources.length ? about.sources[about.sources.length - 1].name.split("/").pop().replace(/^<|>$/g, "") : "program";
   const onOpen = (event) => { setSelected(event); location.hash = "timeline"; };
   const onPlace = (where) => { setPlace({ ...where }); location.hash = "rules"; };
   const onWhatIf = (event, kind) => {
@@ -63,17 +64,17 @@ function App() {
       <header class="top">
         <h1>Augury <span>{name}</span></h1>
         <nav aria-label="Views">
-          {VIEWS.map(([id, title]) => <a key={id} href={`#${id}`} aria-current={view === id ? "page" : undefined}>{title}</a>)}
+          {VIEWS.filter(([id]) => !about.looksOnly || !OF_COPIES.includes(id)).map(([id, title]) => <a key={id} href={`#${id}`} aria-current={view === id ? "page" : undefined}>{title}</a>)}
         </nav>
         <p class="figures">
           <span class={`dot ${connected ? (state.live ? "live" : "still") : "lost"}`} />
-          {connected ? (state.live ? "live" : "history") : "no connection; trying again"}
+          {connected ? state.title || (state.live ? "live" : "history") : "no connection; trying again"}
           <b>{state.events.toLocaleString("en")}</b> events
           <b>{state.detections.toLocaleString("en")}</b> detections
           {state.late > 0 && <><b>{state.late.toLocaleString("en")}</b> too late</>}
           <span class="clock">clock {showTime(state.clock, about.clockKind)}</span>
         </p>
-        <a class="save" href="session.recording" download title="The program, its facts and its inputs as one file, which the console opens again">Save recording</a>
+        {!about.looksOnly && <a class="save" href="session.recording" download title="The program, its facts and its inputs as one file, which the console opens again">Save recording</a>}
         <button class="theme" onClick={() => setTheme(dark ? "light" : "dark")} aria-label={dark ? "Light colours" : "Dark colours"} title={dark ? "Light colours" : "Dark colours"}>{dark ? "☀" : "☾"}</button>
       </header>
       {state.problem && <p class="problem banner" role="alert">{state.problem}</p>}
@@ -81,10 +82,10 @@ function App() {
         <p class="banner as-of">As of {showTime(moment, about.clockKind)} <button class="plain" onClick={() => setMoment(null)}>back to {state.live ? "now" : "the end"}</button></p>
       )}
       <main>
-        <TimelineView visible={view === "timeline"} {...{ state, about, moment, setMoment, selected, setSelected, onWhatIf, changes }} />
+        <TimelineView visible={view === "timeline"} {...{ state, about, moment, setMoment, selected, setSelected, changes }} onWhatIf={about.looksOnly ? null : onWhatIf} />
         {view === "why-not" && <WhyNotView {...{ about, moment, onOpen, onPlace }} />}
         {view === "goals" && <GoalsView {...{ about, state, moment, onOpen }} />}
-        {view === "what-if" && <WhatIfView {...{ about, state, moment, trial, setTrial, draft, onOpen, onPlace }} />}
+        {view === "what-if" && !about.looksOnly && <WhatIfView {...{ about, state, moment, trial, setTrial, draft, onOpen, onPlace }} />}
         {view === "rules" && <RulesView {...{ about, state, draft, setDraft, place, onPlace }} onApplied={() => ask("about").then(setAbout)} onTry={() => { setTrial({ ...trial, rules: true, result: null }); location.hash = "what-if"; }} />}
         {view === "metrics" && <MetricsView {...{ about, state }} />}
       </main>

@@ -49,16 +49,16 @@ function Goal({ goal, kind, onOpen }) {
   const soon = goal.left !== null && goal.until !== null && goal.since !== null && goal.left < (goal.until - goal.since) / 5;
   return (
     <tr>
-      <td><Share part={goal.complete * 100} total={100} label={`${Math.round(goal.complete * 100)} %`} /> {Math.round(goal.complete * 100)} %</td>
-      <td><ul class="events">{goal.done.map((event) => <li key={event.id}><EventLink event={event} onOpen={onOpen} /></li>)}</ul></td>
-      <td>
+      <td data-label="complete"><Share part={goal.complete * 100} total={100} label={`${Math.round(goal.complete * 100)} %`} /> {Math.round(goal.complete * 100)} %</td>
+      <td data-label="has happened"><ul class="events">{goal.done.map((event) => <li key={event.id}><EventLink event={event} onOpen={onOpen} /></li>)}</ul></td>
+      <td data-label="waits for">
         {pending
           ? <>{goal.unless.length > 0 ? <>no <code>{goal.unless.join(", ")}</code></> : "time"}; then <code class={goal.event.kind}>{goal.event.type}({goal.event.args.join(", ")})</code></>
           : <code>{goal.awaits}</code>}
         {goal.binding.length > 0 && <small class="quiet">{goal.binding.map(({ name, value }) => `${name} = ${value}`).join(", ")}</small>}
       </td>
-      <td class="figure">{goal.until === null ? "any time" : showTime(goal.until, kind)}</td>
-      <td class={`figure${soon ? " soon" : ""}`}>{goal.left === null ? "" : showLength(goal.left, kind)}</td>
+      <td data-label="until" class="figure">{goal.until === null ? "any time" : showTime(goal.until, kind)}</td>
+      <td data-label="left" class={`figure${soon ? " soon" : ""}`}>{goal.left === null ? "" : showLength(goal.left, kind)}</td>
     </tr>
   );
 }

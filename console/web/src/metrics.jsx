@@ -8,6 +8,7 @@ import { Problem } from "./event_link.jsx";
 import { showLength, showTime } from "./timescale.js";
 
 const newest = latest();
+const WORK = ["Time of a step", "Rows touched by rule"]; // a stream takes its steps elsewhere
 const COLOURS = ["event", "detected", "derived", "moment", "late", "muted"];
 
 /** The difference of a growing figure to the one before. */
@@ -48,10 +49,10 @@ export function MetricsView({ about, state }) {
             <option value="wall">the time at which they came</option>
           </select>
         </label>
-        <span class="quiet">{state.events.toLocaleString("en")} events in {showLength(Math.round(1e6 * answer.seconds[answer.seconds.length - 1]), "timestamp")} of work</span>
+        {!about.looksOnly && <span class="quiet">{state.events.toLocaleString("en")} events in {showLength(Math.round(1e6 * answer.seconds[answer.seconds.length - 1]), "timestamp")} of work</span>}
       </div>
       <div class="charts">
-        {charts.filter(([, series]) => series.some(([, values]) => values.some((value) => value !== null))).map(([title, series, format]) => <Chart key={title} {...{ title, series, times, logical, format }} />)}
+        {charts.filter(([title, series]) => !(about.looksOnly && WORK.includes(title)) && series.some(([, values]) => values.some((value) => value !== null))).map(([title, series, format]) => <Chart key={title} {...{ title, series, times, logical, format }} />)}
       </div>
     </section>
   );
@@ -90,7 +91,7 @@ function Chart({ title, series, times, logical, format = number }) {
     const axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "11px system-ui, sans-serif" };
     const options = {
       width: host.current.clientWidth, height: 170, legend: { show: true, live: true }, cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: !logical }, y: { range: (_, low, high) => [Math.min(0, low), Math.max(high * 1.05, 1e-6)] } },
+      scales: { x: { time: !logical, range: (_, low, high) => (low === high ? [low - 60, high + 60] : [low, high]) }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
       axes: [logical ? { ...axis, values: (_, values) => values.map(number) } : { ...axis, values: (_, values) => times24(values, times[times.length - 1] - times[0]) }, { ...axis, size: 62, values: (_, values) => values.map(format) }],
       series: [{ label: "time", value: (_, value) => (value === null || value === undefined ? "–" : logical ? number(value) : showTime(Math.round(value * 1e6), "timestamp")) }, ...series.map(([label], i) => ({ label, stroke: colour(COLOURS[i % COLOURS.length]), width: 1.5, paths: uPlot.paths.stepped({ align: 1 }), dash: i >= COLOURS.length ? [4, 3] : undefined, value: (_, value) => (value === null || value === undefined ? "–" : format(value)), points: { show: times.length < 3 } }))],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),

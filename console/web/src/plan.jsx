@@ -15,10 +15,10 @@ export function show(name, value) {
   return Math.round(value).toLocaleString("en");
 }
 
-export function PlanGraph({ state }) {
+export function PlanGraph({ state, about }) {
   const [answer, setAnswer] = useState(null);
   const [error, setError] = useState(null);
-  const [figure, setFigure] = useState("touched");
+  const [figure, setFigure] = useState(about.looksOnly ? "rows" : "touched");
   const [rule, setRule] = useState("");
   const [chosen, setChosen] = useState(null);
   useEffect(() => { newest(ask("plan"), (plan) => { setAnswer(plan); setError(null); }, setError); }, [state.version, state.revision]);

@@ -56,8 +56,8 @@ export function RulesView({ about, state, draft, setDraft, place, onTry, onAppli
         )}
         <span role="status" class={errors ? "problem" : "quiet"}>{status({ checked, errors, changed, said })}</span>
         <span class="spacer" />
-        <button class="primary" disabled={!usable || busy} onClick={onTry}>Try on a copy</button>
-        <button disabled={!usable || busy || !difference || !(difference.added.length + difference.removed.length)} title={checked && checked.notNow ? checked.notNow : "Runs on the state that is held"} onClick={apply}>{busy ? "Applying…" : "Apply to the session"}</button>
+        {!about.looksOnly && <><button class="primary" disabled={!usable || busy} onClick={onTry}>Try on a copy</button>
+        <button disabled={!usable || busy || !difference || !(difference.added.length + difference.removed.length)} title={checked && checked.notNow ? checked.notNow : "Runs on the state that is held"} onClick={apply}>{busy ? "Applying…" : "Apply to the session"}</button></>}
         <button disabled={!changed || busy} onClick={() => { setDraft({}); setSaid(""); }}>Undo all</button>
       </div>
       <Problem error={error} />

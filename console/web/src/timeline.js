@@ -5,7 +5,7 @@ import { packed } from "./packing.js";
 import { Line, View, showLength, showTime } from "./timescale.js";
 
 const ROW = 20, PAD = 7, BAR = 12, HISTOGRAM = 46, AXIS = 40, TOP = 22, RADIUS = 5, FONT = "11px system-ui, sans-serif";
-const WORDS = { event: "event", derived: "derived on the way", detected: "detected" };
+export const WORDS = { event: "event", derived: "derived on the way", detected: "detected" };
 
 export class Timeline {
   /** `on` has what to call: `view(edges)`, `select(item)`, `hover(text)`; and `roomy`, whether bins use all of the height. */
@@ -152,9 +152,11 @@ export class Timeline {
     pen.rect(this.gutter - 7, 0, this.plot + 21, height);
     pen.clip();
     this._axis(places.bottom);
+    this.scales = [];
     for (const lane of places.lanes) (lane.slots ? this._marks : this._bars).call(this, lane);
     this._arrows(places);
     this._times(places.bottom);
+    this._scales();
     pen.restore();
     this.places = places;
   }
@@ -174,7 +176,7 @@ export class Timeline {
           if (to >= this.gutter - 400 && left <= right + 10) lane.marks.push({ i, left, right: Math.max(left, to), shownLeft: Math.max(left, this.gutter) });
         }
         const boxes = lane.marks.map((mark) => [mark.shownLeft, mark.right, this._measure(label[mark.i])]);
-        const slots = packed(boxes, right + 10);
+        const slots = packed(boxes, this.gutter, right + 10);
         if (slots) {
           lane.slots = slots.slots;
           lane.height = 2 * PAD + ROW * slots.rows;
@@ -237,8 +239,8 @@ export class Timeline {
       pen.stroke();
       pen.globalAlpha = 1;
       pen.textAlign = "center";
-      const middle = Math.min(tick.x, this.gutter + this.plot + 12 - this._measure(tick.text) / 2);
-      pen.fillText(tick.text, middle, bottom + 14);
+      const wide = this._measure(tick.text) / 2;
+      pen.fillText(tick.text, Math.min(Math.max(tick.x, this.gutter + wide - 6), this.gutter + this.plot + 12 - wide), bottom + 14);
       if (tick.below) {
         const half = this._measure(tick.below) / 2;
         pen.fillText(tick.below, Math.min(Math.max(tick.x, this.gutter + half - 6), this.gutter + this.plot + 10 - half), bottom + 29);
@@ -284,7 +286,7 @@ export class Timeline {
       const gone = state[i] < 0, refused = state[i] === 2;
       const changed = this.model.changes[id[i]];
       const colour = changed ? this.colours[changed] : refused ? this.colours.muted : this.colours[data.kind];
-      if (data.kind === "event" && state[i] > 0 && arrived[i] > end[i]) this._arrival(right, this.view.x(arrived[i]), y);
+      if (data.kind === "event" && state[i] > 0 && arrived[i] > end[i]) this._arrival(Math.max(right + RADIUS, labelX === null ? 0 : labelX + this._measure(label[i]) + 3), this.view.x(arrived[i]), y);
       pen.strokeStyle = pen.fillStyle = colour;
       pen.lineWidth = 1.5;
       if (gone || refused) pen.setLineDash([3, 2]);
@@ -348,16 +350,18 @@ export class Timeline {
     pen.stroke();
   }
 
-  /** From a late event to when it arrived. */
+  /** From a late event, and its label, to when it arrived. */
   _arrival(from, to, y) {
     const pen = this.pen;
     pen.strokeStyle = this.colours.late;
     pen.lineWidth = 1.5;
     pen.setLineDash([1, 3]);
     pen.beginPath();
-    pen.moveTo(from + RADIUS, y);
-    pen.lineTo(to, y);
-    pen.stroke();
+    if (from < to) {
+      pen.moveTo(from, y);
+      pen.lineTo(to, y);
+      pen.stroke();
+    }
     pen.setLineDash([]);
     pen.beginPath();
     pen.moveTo(to, y - 4);
@@ -396,11 +400,22 @@ export class Timeline {
     bars(standing, this.colours[data.kind]);
     if (late.some(Boolean)) bars(late, this.colours.late);
     if (gone.some(Boolean)) bars(gone, this.colours.muted, true);
-    pen.fillStyle = this.colours.muted;
-    pen.textAlign = "right";
     const each = showLength(Math.round((edges[edges.length - 1] - edges[0]) / standing.length), this.model.kind);
-    const said = `up to ${most.toLocaleString("en")} in ${each}`;
-    pen.fillText(said, this.gutter + this.plot + 8, top + 8);
+    this.scales.push([`up to ${most.toLocaleString("en")} in ${each}`, top + 8]);
+  }
+
+  /** What the bars of histograms stand for, above all lines. */
+  _scales() {
+    const pen = this.pen, x = this.gutter + this.plot + 8;
+    pen.textAlign = "right";
+    pen.strokeStyle = this.colours.panel;
+    pen.fillStyle = this.colours.muted;
+    pen.lineWidth = 3;
+    for (const [text, y] of this.scales) {
+      pen.strokeText(text, x, y);
+      pen.fillText(text, x, y);
+    }
+    pen.lineWidth = 1;
     pen.textAlign = "left";
   }
 

@@ -155,8 +155,13 @@ export function showTime(time, kind) {
 /** A length of time in a unit that suits it. */
 export function showLength(length, kind) {
   if (kind === "logical") return length === 1 ? "1 tick" : `${length.toLocaleString("en")} ticks`;
-  for (const [unit, size] of [["days", DAY], ["h", HOUR], ["min", MINUTE], ["s", SECOND], ["ms", 1000]]) {
-    if (Math.abs(length) >= (unit === "days" ? 2 * size : size)) return `${Number((length / size).toPrecision(3))} ${unit}`;
-  }
-  return `${length} µs`;
+  const units = [["days", DAY, 2 * DAY], ["h", HOUR, HOUR], ["min", MINUTE, MINUTE], ["s", SECOND, SECOND], ["ms", 1000, 1000]];
+  const i = units.findIndex(([, , least]) => Math.abs(length) >= least);
+  if (i < 0) return `${length} µs`;
+  const [unit, size] = units[i];
+  if (size <= SECOND) return `${Number((length / size).toPrecision(3))} ${unit}`;
+  // In two units: 1 h 50 min.
+  const [below, small] = units[i + 1], parts = Math.round(Math.abs(length) / small), whole = Math.floor((parts * small) / size);
+  const rest = parts - (whole * size) / small;
+  return `${length < 0 ? "−" : ""}${whole} ${unit}${rest ? ` ${rest} ${below}` : ""}`;
 }

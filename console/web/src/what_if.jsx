@@ -127,7 +127,7 @@ function Changed({ title, kind, events, about, onOpen, onPlace }) {
     <section class={`changed ${kind}`} aria-label={title}>
       {events.map((event, i) => (
         <details key={`${event.type} ${event.id}`} open={i === 0 && event.kind === "detected"}>
-          <summary><span class="sign">{kind === "gained" ? "+" : "−"}</span> <code class={event.kind}>{event.type}({event.args.join(", ")})</code> <span class="quiet">{showTime(event.end, about.clockKind)}</span></summary>
+          <summary><span class="sign">{kind === "gained" ? "+" : "−"}</span> <code class={event.kind}>{event.type}({event.args.join(", ")})</code> <span class="quiet">{event.start === event.end ? "" : `${showTime(event.start, about.clockKind)} to `}{showTime(event.end, about.clockKind)}</span></summary>
           <div class="because">
             {event.misses && event.misses.map((miss) => <Miss key={miss.rule} clock={about.clockKind} {...{ miss, onOpen, onPlace }} />)}
             {event.graph && <><p class="quiet">{kind === "gained" ? "because of" : "it was there because of"}</p><DerivationGraph graph={event.graph} kind={about.clockKind} onSelect={kind === "lost" ? onOpen : null} label={`Why ${event.text}`} /></>}

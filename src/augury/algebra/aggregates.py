@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from augury.algebra.scalar import Function, RowError, column_of, from_python
+from augury.algebra.scalar import Function, RowError, arrow_of, column_of, from_arrow, from_python
 from augury.algebra.terms import FILTERED, PAIR, Aggregate, Apply, Build, Const, Expr, is_pair, walk
 from augury.core.clock import Duration
 from augury.core.model import MAX_INT, MIN_INT, OrderKey, Term, Value, order_key, show_value
@@ -60,12 +60,19 @@ class AggregateFunction:
     doc: str = ""
     registered: bool = False
     vectorised: bool = False  # takes an array
+    arrow: bool = False  # whether that is one of Arrow, rather than of NumPy
     pure: bool = True
     more: str | None = None  # the type of a second argument
     form: StateForm | None = None
     order_free: bool = False  # whether the order of the values decides nothing
     keeps_null: bool = False
     filters: bool = False  # whether members whose second argument is null do not count at all
+
+    def of(self, values: list[Value]) -> Any:
+        """What it gives for values, as a list or as an array."""
+        if not self.vectorised:
+            return self.call(values)
+        return from_arrow(self.call((arrow_of if self.arrow else column_of)(values)))
 
 
 def _numbers(values: list[Value]) -> list[Fraction]:
@@ -214,7 +221,7 @@ class OfFiltered:
         if not kept:
             return None
         values = kept if self.function.more else [opened(pair)[0] for pair in kept]
-        result: Value = self.function.call(column_of(values) if self.function.vectorised else values)
+        result: Value = self.function.of(values)
         return result
 
 
@@ -338,7 +345,7 @@ def aggregate_of(function: AggregateFunction, values: list[Value], distinct: boo
         values = [v for v in values if v is not None]
     if distinct:
         values = list({order_key(v): v for v in reversed(values)}.values())[::-1]
-    result = function.call(column_of(values) if function.vectorised else values)
+    result = function.of(values)
     return from_python(result) if function.registered else result
 
 
@@ -366,7 +373,10 @@ def percentage(part: Aggregate) -> Fraction | None:
     """The percentage that a median or a percentile is at; None of other aggregates, and where it is not a constant."""
     if part.function == "median":
         return Fraction(50)
-    by = arguments(part)[1] if part.function == "percentile" else None
+    value, by = arguments(part) if part.function == "percentile" else (None, None)
+    match value, by:  # percentile(V, 90 where c): wherever there is a value, there is the percentage
+        case Apply("if", (condition, _, _)), Apply("if", (same, percent, Const(None))) if condition == same:
+            by = percent
     if isinstance(by, Const) and isinstance(by.value, int | float) and not isinstance(by.value, bool):
         return Fraction(by.value) if 0 <= by.value <= 100 else None
     return None

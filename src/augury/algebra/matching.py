@@ -126,7 +126,7 @@ class Scalars:
             case Wild():
                 raise RowError("`_` has no value")
             case Prev():
-                raise AssertionError("prev stands in the conditions of a run, which knows the iteration before")
+                raise AssertionError("prev outside the conditions of a run")
             case _:
                 assert_never(expr)
 

@@ -391,7 +391,7 @@ GAP = "#gap"  # the label of what lies between two parts: after the earlier one 
 
 
 def gap_before(part: int) -> str:
-    """The label of what lies between the first iteration of a part of a run, by its number, and the event before it."""
+    """The label of the gap between the first iteration of a part of a run, by its number, and the event before it."""
     return f"{GAP} {part}"
 
 
@@ -502,7 +502,7 @@ class Collect:
 
     @property
     def clips(self) -> bool:
-        """Whether it collects intervals in which facts hold: what of each lies in the window."""
+        """Whether it collects intervals in which facts hold: the part of each inside the window."""
         return any(isinstance(node, Scan) and node.held is not None for node in walk(self.pattern))
 
 
@@ -618,7 +618,7 @@ class Rule:
 
     @property
     def totals(self) -> dict[str, Aggregate]:
-        """The aggregates over what is collected, by the variables that stand for them."""
+        """The aggregates over collected rows, by the variables that hold them."""
         return {total.name: total.aggregate for collect in self.collects for total in collect.totals}
 
 

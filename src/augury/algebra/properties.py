@@ -364,7 +364,7 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
 
 
 def key_classes(rule: n.Rule) -> Callable[[str], str]:
-    """Which variables of a rule are equal in all its answers: for each the one that stands for them."""
+    """Which variables of a rule are equal in all its answers: each with the representative of its class."""
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import TYPES, Function, RowError, array_of_objects
@@ -24,14 +24,15 @@ def function(
     name: str | None = None,
     types: Iterable[object] | None = None,
     result: object = None,
+    vectorized: bool | Literal["arrow", "numpy"] = False,
     vectorised: bool = False,
     pure: bool = True,
 ) -> Any:
     """Makes a Python function usable in rules; types are read from its annotations, or given.
 
     A type is one of the language, such as "timestamp", or one of Python: float, str, datetime, …. Parameters with a default
-    may be left out. A `vectorised` function is given arrays, an element for each row, and gives an array as long. One that
-    reads a clock, a service or a random number is not `pure`: it is called for each row that asks for it, and a replay may
+    may be left out. A `vectorized` function is given Arrow arrays, an element for each row, and gives an array as long;
+    with `vectorized="numpy"` they are NumPy arrays (`vectorised=True` is the older name of this). One that reads a clock, a service or a random number is not `pure`: it is called for each row that asks for it, and a replay may
     differ from the first run.
 
     >>> @function
@@ -50,16 +51,18 @@ def function(
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         optional = sum(p.default is not p.empty for p in parameters) + variadic
         gives = _return_annotation(call) if result is None else result
+        arrays = _arrays(vectorized, vectorised, where)
         return Function(
             called,
             tuple(type_of(t, where, given_types is not None) for t in declared),
             type_of(gives, where, result is not None),
-            _opening(call, declared, _opened_all if vectorised else _opened),
+            call if arrays == "arrow" else _opening(call, declared, _opened_all if arrays else _opened),
             (getattr(call, "__doc__", "") or "").strip(),
             optional,
             variadic,
             registered=True,
-            vectorised=vectorised,
+            vectorised=bool(arrays),
+            arrow=arrays == "arrow",
             pure=pure,
         )
 
@@ -72,13 +75,15 @@ def aggregate(
     name: str | None = None,
     argument: object = None,
     result: object = None,
+    vectorized: bool | Literal["arrow", "numpy"] = False,
     vectorised: bool = False,
     pure: bool = True,
 ) -> Any:
     """Makes a Python function of a list usable as an aggregate; types are read from its annotations, or given.
 
-    `argument` is the type of a single value. A `vectorised` aggregate is given an array: of numbers or booleans where all
-    values are, else of objects. One that is not `pure` may give something else for the same values.
+    `argument` is the type of a single value. A `vectorized` aggregate is given an Arrow array; with `vectorized="numpy"`
+    (`vectorised=True` is the older name of this) a NumPy array: of numbers or booleans where all values are, else of
+    objects. One that is not `pure` may give something else for the same values.
 
     >>> @aggregate
     ... def median(values: list[float]) -> float:
@@ -92,18 +97,29 @@ def aggregate(
         where = f"the aggregate `{called}`"
         takes = _element(call, where) if argument is None else argument
         gives = _return_annotation(call) if result is None else result
+        arrays = _arrays(vectorized, vectorised, where)
         return AggregateFunction(
             called,
             type_of(takes, where, argument is not None),
             type_of(gives, where, result is not None),
-            _opening(call, [takes], _opened_all),
+            call if arrays == "arrow" else _opening(call, [takes], _opened_all),
             (getattr(call, "__doc__", "") or "").strip(),
-            True,
-            vectorised,
-            pure,
+            registered=True,
+            vectorised=bool(arrays),
+            arrow=arrays == "arrow",
+            pure=pure,
         )
 
     return register(python) if python is not None else register
+
+
+def _arrays(vectorized: object, vectorised: bool, where: str) -> str:
+    """Which arrays a function takes: those of Arrow, of NumPy, or none."""
+    if vectorized not in (False, True, "arrow", "numpy"):
+        raise RunError(f"vectorized={vectorized!r} in {where}", hint='it is True, "arrow" or "numpy"')
+    if not vectorized:
+        return "numpy" if vectorised else ""
+    return "numpy" if vectorized == "numpy" else "arrow"
 
 
 def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:

@@ -19,7 +19,7 @@ from augury.algebra.sphere import distance_km, distances_km
 from augury.algebra.wall_time import UNITS, format_time, local_time, truncated
 from augury.core.arrays import Array
 from augury.core.clock import Duration, Timestamp, show_timestamp
-from augury.core.model import MAX_INT, MIN_INT, Iri, Value, from_json, has_null, order_key, show_value, type_name
+from augury.core.model import MAX_INT, MIN_INT, Iri, Term, Value, from_json, has_null, order_key, show_value, type_name
 
 TYPES = ("int", "float", "number", "string", "bool", "timestamp", "duration", "iri", "term", "list", "any")
 
@@ -52,6 +52,7 @@ class Function:
     variadic: bool = False
     registered: bool = False
     vectorised: bool = False  # takes and gives arrays, one element a row
+    arrow: bool = False  # whether these are arrays of Arrow, rather than of NumPy
     spark: str | None = None
     vector: Callable[..., Array] | None = field(default=None, compare=False, repr=False)
     pure: bool = True
@@ -395,7 +396,7 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
     if not function.registered and function.name not in _NULL_SAFE and any(a is None for a in args):
         return None
     try:
-        result = _oneFunction(function, args) if function.vectorised else function.call(*args)
+        result = _of_single_row(function, args) if function.vectorised else function.call(*args)
     except RowError:
         raise
     except (ValueError, ArithmeticError) as error:
@@ -405,12 +406,35 @@ def apply(function: Function, args: tuple[Value, ...]) -> Value:
     return _checked(from_python(result) if function.registered else result)
 
 
-def _oneFunction(function: Function, args: tuple[Value, ...]) -> Any:
+def _of_single_row(function: Function, args: tuple[Value, ...]) -> Any:
     """A vectorised function of a single row."""
-    result = function.call(*(column_of([a]) for a in args))
+    result = function.call(*((arrow_of if function.arrow else column_of)([a]) for a in args))
     if len(result) != 1:
         raise ValueError(f"gave {len(result)} values for 1 row")
-    return result[0]
+    return from_arrow(result[0])
+
+
+def from_arrow(value: Any) -> Any:
+    """What a function gave: a scalar of Arrow as a value of Python, all else as it is."""
+    return value.as_py() if type(value).__module__.startswith("pyarrow") else value
+
+
+def arrow_of(values: Sequence[Value]) -> Any:
+    """An Arrow array: of numbers, booleans, texts (IRIs among them), times or lengths of time. Null may be in each."""
+    import pyarrow as pa
+
+    kinds = {type(v) for v in values} - {type(None)}
+    if kinds == {Timestamp} or kinds == {Duration}:
+        kind = pa.timestamp("us", "UTC") if kinds == {Timestamp} else pa.duration("us")
+        return pa.array([None if v is None else v.us for v in values], pa.int64()).cast(kind)  # type: ignore[union-attr]
+    if kinds <= {str, Iri} and kinds:
+        return pa.array([v.text if isinstance(v, Iri) else v for v in values], pa.large_string())
+    if kinds == {int, float}:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())  # type: ignore[arg-type]
+    if len(kinds) > 1 or kinds & {Term, tuple}:
+        named = ", ".join(sorted({type_name(v) for v in values if v is not None}))
+        raise ValueError(f"values of these types are no array of Arrow: {named}")
+    return pa.array(values)
 
 
 def column_of(values: Sequence[Value]) -> Array:

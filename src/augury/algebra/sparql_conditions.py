@@ -20,7 +20,7 @@ ASIDE = re.compile(
 
 
 def query_name(text: str) -> str:
-    """The static predicate that stands for a query."""
+    """The static predicate of a query."""
     return f"sparql {hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 

@@ -39,7 +39,7 @@ class SparqlSyntaxError(PatternError):
 
 
 class NoFunction(PatternError):
-    """A function is called by an IRI that stands for none."""
+    """A function is called by an IRI that is not that of a function."""
 
     def __init__(self, iri: str, offset: int) -> None:
         super().__init__(f"there is no function <{iri}>", offset)

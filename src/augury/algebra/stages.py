@@ -2,7 +2,7 @@
 
 A stage is partitioned by the values of some arguments of every type it reads, so that all events that can meet do meet. Rules
 whose events share no argument are cut into slices of time where their answers have a bounded length, and else run in one
-bucket. Rules whose key changes inside are parts by now (`cuts.py`).
+bucket. Rules whose key changes inside are parts by now (`planner/cut_rules.py`).
 
     s(L, W)  <- wind(L, W) SEQ fire(L).                     stage 1: by wind.0 and fire.0
     near(A)  <- (s(A, _) AND s(B, _)).1h WHERE d(A, B) < 9. stage 2: no shared argument; slices of time
@@ -377,7 +377,7 @@ def slice_length(longest: int, span: int, partitions: int) -> int:
 
 
 def live_slice(longest: int) -> int:
-    """How long slices are, in time points, in a stream, of which nobody knows how long it is."""
+    """How long slices are, in time points, in a stream, whose length is unknown."""
     return max(1, LIVE_SLICES * longest)
 
 

@@ -13,9 +13,11 @@ from typing import NamedTuple, TypeAlias
 from augury.algebra.nodes import Compare
 from augury.algebra.strata import components
 from augury.algebra.terms import Const, Expr, Var
+from augury.core.clock import Duration, Timestamp
 from augury.core.model import OrderKey, order_key
 
 _Key: TypeAlias = str | OrderKey
+_KINDS = (int | float | str, Duration, Timestamp)
 
 
 class _Step(NamedTuple):
@@ -28,21 +30,33 @@ class _Step(NamedTuple):
 
 
 def is_bound(comparison: Compare) -> bool:
-    """Whether both sides are variables, numbers or strings: their order is the same on every clock, without rounding."""
-    return all(isinstance(side, Var) or _is_plain(side) for side in (comparison.left, comparison.right))
+    """Whether both sides are variables or constants of a kind whose order is the same on every clock, without rounding."""
+    return all(isinstance(side, Var) or _kind(side) is not None for side in (comparison.left, comparison.right))
 
 
-def _is_plain(expr: Expr) -> bool:
-    return isinstance(expr, Const) and isinstance(expr.value, int | float | str)
+def _kind(expr: Expr) -> int | None:
+    """The kind of a constant. Durations may be compared with numbers of ticks, so kinds are looked at one by one."""
+    value = expr.value if isinstance(expr, Const) else None
+    return next((number for number, kind in enumerate(_KINDS) if isinstance(value, kind)), None)
 
 
 def conflict(comparisons: Iterable[Compare]) -> tuple[Compare, ...]:
-    """Comparisons that never hold together; empty where none are found.
+    """Comparisons that never hold together, of variables and constants of one kind; empty where none are found."""
+    bounds = [c for c in comparisons if is_bound(c)]
+    kinds = [{kind for side in (c.left, c.right) if (kind := _kind(side)) is not None} for c in bounds]
+    for number in sorted(set().union(*kinds)) or [0]:
+        alike = [c for c, its in zip(bounds, kinds, strict=True) if its <= {number}]
+        if reasons := _conflict_of_kind(alike):
+            return reasons
+    return ()
+
+
+def _conflict_of_kind(bounds: list[Compare]) -> tuple[Compare, ...]:
+    """Comparisons that never hold together.
 
     All values have one order, so that a cycle of `<=` makes its members equal: no `<` and no `!=` is between them. The
     cost is linear but for sorting the constants. That no integer is between 5 and 6 is not used: a value may be 5.5.
     """
-    bounds = [c for c in comparisons if is_bound(c)]
     numbers: dict[_Key, int] = {}
     for comparison in bounds:
         for side in (comparison.left, comparison.right):
@@ -84,9 +98,8 @@ def tightest(side: Expr, comparisons: Iterable[Compare], upper: bool) -> ValueBo
 
     X < Y, Y <= 3   →   X < 3
     """
-    if _is_plain(side):
-        assert isinstance(side, Const)
-        return ValueBound(side, False, None)
+    if isinstance(side, Const):
+        return None if _kind(side) is None else ValueBound(side, False, None)
     if not isinstance(side, Var):
         return None
     beyond: dict[_Key, list[tuple[Expr, bool, Compare]]] = {}
@@ -103,7 +116,8 @@ def tightest(side: Expr, comparisons: Iterable[Compare], upper: bool) -> ValueBo
             step = (other, strictly or strict)
             if isinstance(other, Const):
                 bound = ValueBound(other, step[1], reason)
-                best = bound if best is None or _tighter(bound, best, upper) else best
+                alike = best is None or _kind(best.constant) == _kind(other)
+                best = bound if best is None or (alike and _tighter(bound, best, upper)) else best
             elif step not in ahead:
                 ahead.append(step)
     return best
@@ -117,10 +131,10 @@ def _tighter(bound: ValueBound, other: ValueBound, upper: bool) -> bool:
 
 
 def loosest(bounds: Iterable[ValueBound | None], upper: bool) -> ValueBound | None:
-    """The bound of what meets one of several bounds; none where one of them is none."""
+    """The bound of a union of bounded sets; none where one of them is none, or of another kind."""
     result: ValueBound | None = None
     for bound in bounds:
-        if bound is None:
+        if bound is None or (result is not None and _kind(bound.constant) != _kind(result.constant)):
             return None
         result = bound if result is None or _tighter(result, bound, upper) else result
     return result

@@ -26,6 +26,7 @@ COMMANDS = {
     "stream": ("stream", "Run a program over events as they come, on Spark."),
     "live": ("live", "Run a program as a service, from and to brokers, databases and files."),
     "checkpoint": ("checkpoints", "Look at the checkpoint of a stream, check it, or copy it."),
+    "pack": ("pack", "Pack a stream with its environment for a cluster, with the line that submits it."),
     "doctor": ("doctor", "Check what a service needs: machine, addresses, and a sample against the program."),
     "why": ("why", "Show why an event was detected."),
     "why-not": ("why", "Show why an event was not detected, and what came nearest."),

@@ -28,6 +28,9 @@ from augury.core.errors import RunError
 )
 @click.option("--session", "sessions", is_flag=True, help="Nexmark: also as a session, 1,000 events a push.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
+@click.option(
+    "--record", is_flag=True, help="Keep the figures in bench/history, with a machine baseline, and plot all runs."
+)
 @click.option("--charts", "charts", metavar="FOLDER", help="Draw charts (SVG).")
 def bench(
     names: tuple[str, ...],
@@ -37,6 +40,7 @@ def bench(
     sessions: bool,
     json_path: str | None,
     charts: str | None,
+    record: bool,
 ) -> None:
     """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
 
@@ -53,7 +57,7 @@ def bench(
         on_spark = benchmarks("bench.spark")
         sys.exit(on_spark.run(list(names), size or on_spark.SIZE, json_path, charts, repeat))
     run = benchmarks("bench.main").run
-    sys.exit(run(list(names), size or 1_000_000, json_path, charts, repeat, sessions=sessions))
+    sys.exit(run(list(names), size or 1_000_000, json_path, charts, repeat, sessions=sessions, record=record))
 
 
 def _checkout() -> Callable[[str], Any]:

@@ -6,23 +6,51 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from augury.cli.options import TaskOptions, gathered, until_option
-from augury.core.errors import RunError, counted
-from augury.terminal import say
+from augury.cli.options import (
+    AnyCommand,
+    Cluster,
+    TaskOptions,
+    fact_sources,
+    gathered,
+    include_option,
+    spark_options,
+    until_option,
+)
+from augury.core.errors import RunError, Source, counted
+from augury.job import load_functions
+from augury.program import Program
+from augury.sources import SourceFile
+from augury.terminal import say, working
 
 if TYPE_CHECKING:
     from augury.console.watched import WatchedSession
+    from augury.console.watched_lanes import WatchedLanes
+
+
+def _files(command: AnyCommand) -> AnyCommand:
+    """The files of a program, which a checkpoint has in it."""
+    return click.argument("program", nargs=-1, metavar="[FILE]...")(include_option(command))
 
 
 @dataclass(frozen=True)
 class ConsoleOptions(TaskOptions):
-    """The program and its events, or a recording."""
+    """The program and its events, a recording, or the checkpoint of a stream."""
 
+    program: Annotated[tuple[str, ...], _files]
+    checkpoint: Annotated[
+        str | None,
+        click.option(
+            "--checkpoint",
+            metavar="DIR",
+            help="The checkpoint of a stream on Spark, which may run meanwhile: show what it holds and has detected.",
+        ),
+    ]
     events: Annotated[
         tuple[str, ...],
         click.option(
@@ -34,6 +62,36 @@ class ConsoleOptions(TaskOptions):
         ),
     ]
 
+    @cached_property
+    def compiled(self) -> Program:
+        """The program of the files, or of the checkpoint."""
+        if self.program or self.checkpoint is None:
+            return super().compiled
+        saved = self.saved.get("program")
+        if saved is None:
+            raise RunError("the checkpoint does not hold its program", hint="name its file before --checkpoint")
+        names = [name for name, _ in fact_sources(self.facts)]
+        listed = [Source(*source) for source in saved]
+        return Program.of(listed, functions=load_functions(self.functions), facts=names)
+
+    def sources(self, program: Program) -> tuple[SourceFile, ...]:
+        """The sources that are named, or those of the checkpoint."""
+        if self.events or self.checkpoint is None:
+            return super().sources(program)
+        from augury.spark.checkpoint import source_as_written
+
+        if "sources" not in self.saved:
+            raise RunError("the checkpoint does not say what it reads", hint="name it as to the stream: --events SRC")
+        return tuple(source_as_written(source) for source in self.saved["sources"])
+
+    @cached_property
+    def saved(self) -> dict[str, Any]:
+        """What the checkpoint says of itself."""
+        from augury.spark.checkpoint_report import description
+
+        assert self.checkpoint is not None
+        return description(Path(self.checkpoint))
+
 
 @click.command()
 @gathered(ConsoleOptions, "options")
@@ -42,20 +100,31 @@ class ConsoleOptions(TaskOptions):
 @click.option("--follow", is_flag=True, help="Show what is added to files, too, as it comes.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; by default a free one.")
 @click.option("--browser/--no-browser", default=True, help="Whether to open the page in a browser.")
+@spark_options
 def console(
-    options: ConsoleOptions, until: str | None, lateness: str | None, follow: bool, port: int, browser: bool
+    options: ConsoleOptions,
+    until: str | None,
+    lateness: str | None,
+    follow: bool,
+    port: int,
+    browser: bool,
+    cluster: Cluster,
 ) -> None:
     """Open a page that shows what a program does with its events: what was detected, when, why, and why not.
 
-    FILE is a program, or a recording that was saved on the page.
+    FILE is a program, or a recording that was saved on the page; with --checkpoint, none is needed.
     """
     try:
         from augury.console.serving import ConsoleServer
     except ModuleNotFoundError as error:
         raise RunError(f"the console needs {error.name}", hint="pip install 'augury[console]'") from None
-    with _watched(options, until, lateness, follow) as watched:
+    if options.checkpoint is not None:
+        watching = _watched_stream(options, cluster)
+    else:
+        watching = _watched(options, until, lateness, follow)
+    with watching as watched:
         server = ConsoleServer(watched, port)
-        said = "waiting for events" if watched.live else counted(len(watched.steps), "step")
+        said = watched.title or ("waiting for events" if watched.live else counted(len(watched.steps), "step"))
         say(f"{said}; the console is at\n{server.address}")
         if browser:
             webbrowser.open(server.address)
@@ -72,6 +141,10 @@ def _watched(
     from augury.console.recording import ENDING, Recording
     from augury.console.serving import watched_history, watched_recording
 
+    if not options.program:
+        raise RunError(
+            "there is no program", hint="name its file, a recording, or the checkpoint of a stream: --checkpoint DIR"
+        )
     recordings = [name for name in options.program if name.endswith(ENDING)]
     if recordings:
         if len(options.program) > 1 or options.events:
@@ -96,6 +169,47 @@ def _watched(
         yield feed.watched
     finally:
         feed.stop()
+
+
+@contextmanager
+def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[WatchedLanes]:
+    """A stream on Spark, beside which the console stands."""
+    if options.checkpoint is not None and any(name.endswith(".recording") for name in options.program):
+        raise RunError("a recording is no stream", hint="leave --checkpoint out")
+    from augury.cli.inspect_stream import stream_state
+    from augury.console.input_log import Setup
+    from augury.console.program_text import ProgramText
+    from augury.console.watched_lanes import HeldSession
+    from augury.console.watched_stream import StreamWatcher, WatchedStream, WrittenAnswers
+    from augury.spark.checkpoint_files import last_batches, spark_home
+
+    assert options.checkpoint is not None
+    checkpoint, saved = Path(options.checkpoint), options.saved
+    state = stream_state(options, options.checkpoint, cluster)
+    task = state.task
+    text = ProgramText.of(options.compiled, options.functions)
+    setup = Setup(text, state.clock, (), task.settings)
+    folders = {
+        name: folder for name, folder in saved.get("folders", {}).items() if name != "late" and _is_local(folder)
+    }
+    written = WrittenAnswers(task, setup, folders, saved.get("format", "jsonl"))
+
+    def buckets() -> list[HeldSession]:
+        return [HeldSession(bucket.session, bucket.stage, bucket.extra) for bucket in state.sessions()]
+
+    watched = WatchedStream(setup, lambda: last_batches(spark_home(checkpoint, saved)[0])[1], buckets, written)
+    with working("reading the state"):
+        watched.look()
+    watcher = StreamWatcher(watched)
+    watcher.start()
+    try:
+        yield watched
+    finally:
+        watcher.stop()
+
+
+def _is_local(folder: str) -> bool:
+    return "://" not in folder.removeprefix("file://")
 
 
 def _read(path: Path) -> bytes:

@@ -57,7 +57,7 @@ def demo(name: str | None, embedded: bool, stream: bool, output: str | None) -> 
         raise click.UsageError(f"there is no application `{name}`; `augury demo` lists them")
     example = load(name)
     if stream and not example.streams:
-        raise click.UsageError(f"`{name}` is about a history, and is not shown as a stream")
+        raise click.UsageError(f"`{name}` has a history only, and cannot be shown as a stream")
     if example.missing:
         raise RunError(f"`{name}` reads RDF, which is an extra", hint=f"pip install 'augury[{example.missing}]'")
     folder = Path(output or f"augury-demo/{name}")

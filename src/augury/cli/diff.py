@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import click
 
-from augury.cli.options import Cluster, TaskOptions, fact_sources, spark_options, task_options, until_option
+from augury.cli.options import Cluster, TaskOptions, program_compiler, spark_options, task_options, until_option
 from augury.compiled import check_clock
 from augury.core.errors import RunError
 from augury.engine import batch
 from augury.engine.session import Session
-from augury.job import Job, load_functions
+from augury.job import Job
 from augury.program import Program
 from augury.terminal import show, working
+from augury.tools.program_versions import versions
 from augury.tools.version_diff import (
     Kind,
     VersionDiff,
@@ -22,7 +23,6 @@ from augury.tools.version_diff import (
     explained_difference,
     reading_program,
     spans_around,
-    version,
 )
 
 
@@ -55,15 +55,13 @@ def diff(
     fail_on: tuple[str, ...],
     format_: str,
 ) -> None:
-    """Compare two versions of a program over one history: FILE... is the old and the new one.
+    """Compare two versions of a program, OLD and NEW, over one history.
 
     A version is a file, a folder, or either in a git revision: HEAD~1:fire.aug.
     """
     if len(options.program) != 2:
         raise click.UsageError("give two versions: augury diff OLD NEW --events …")
-    names = [name for name, _ in fact_sources(options.facts)]
-    functions = load_functions(options.functions)
-    old, new = (version(named, functions, names, options.policy) for named in options.program)
+    old, new = versions(*options.program, program_compiler(options.facts, options.functions, options.policy))
     outputs = tuple(dict.fromkeys((*old.plan.outputs, *new.plan.outputs)))
     if engine == "spark":
         difference = _on_spark(options, cluster, (old, new), until, outputs, samples)
@@ -73,6 +71,9 @@ def diff(
     kinds: tuple[Kind, ...] = ("gained", "lost", "changed")
     if any(difference.count(kind) for kind in kinds if kind in fail_on or "any" in fail_on):
         raise click.exceptions.Exit(1)
+
+
+next(parameter for parameter in diff.params if parameter.name == "program").metavar = "OLD NEW"
 
 
 def _embedded(

@@ -14,7 +14,7 @@ from augury.core.errors import RunError
 from augury.terminal import say, show, working
 
 if TYPE_CHECKING:
-    from augury.spark.inspection import BucketSession
+    from augury.spark.inspection import BucketSession, StreamState
 
 checkpoint_option = click.option(
     "--checkpoint", metavar="DIR", required=True, help="The checkpoint of a stream, which may run meanwhile."
@@ -23,6 +23,11 @@ checkpoint_option = click.option(
 
 def opened(options: TaskOptions, checkpoint: str, cluster: Cluster) -> Iterator[BucketSession]:
     """The sessions of a stream, to be read; its settings are those of the checkpoint."""
+    yield from stream_state(options, checkpoint, cluster).sessions()
+
+
+def stream_state(options: TaskOptions, checkpoint: str, cluster: Cluster) -> StreamState:
+    """The state of a stream, to be read again and again."""
     from augury.cli.run import spark_problem
 
     failed = spark_problem()
@@ -36,13 +41,12 @@ def opened(options: TaskOptions, checkpoint: str, cluster: Cluster) -> Iterator[
     lengths = {name: saved.get(name) or None for name in ("lateness", "longest", "retention")}
     task = options.task(emit=saved["emission"], **{"lateness": "0s", **{k: v for k, v in lengths.items() if v}})
     stream_options = StreamOptions(task, Path(checkpoint), "-", saved.get("format", "jsonl"), master=cluster.master)
-    stream_options.check_checkpoint()
+    stream_options.check_checkpoint(running=True)
     with working("starting Spark"):
         spark = open_session(cluster.master, cluster.conf, streaming_buckets=stream_options.buckets)
         from augury.spark.inspection import StreamState
 
-        state = StreamState(spark, stream_options)
-    yield from state.sessions()
+        return StreamState(spark, stream_options)
 
 
 @click.command()

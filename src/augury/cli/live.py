@@ -108,7 +108,7 @@ class ServiceLog:
 @click.option(
     "--http", "listen", metavar="[HOST:]PORT", help="Serve /healthz, /readyz, /metrics and /state; by default nothing."
 )
-@click.option("--otlp", metavar="URL", help="Send the metrics to an OpenTelemetry collector.")
+@click.option("--otlp", metavar="URL", help="Send metrics and traces to an OpenTelemetry collector.")
 @click.option(
     "--no-watch", "watch", flag_value=False, default=True, help="Take over a changed program on SIGHUP alone."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar, get_type_hints
@@ -12,6 +12,7 @@ from typing import Annotated, TypeAlias, TypeVar, get_type_hints
 import click
 
 from augury.compiled import Compiled, source_of
+from augury.connectors import Address, connectors
 from augury.core.clock import Kind
 from augury.core.errors import DataError, RunError, Source, counted
 from augury.core.time_units import TIME_UNITS, TimeUnit
@@ -99,6 +100,8 @@ class TaskOptions:
         tuple[str, ...],
         click.option(
             "--events",
+            "--from",
+            "events",
             multiple=True,
             required=True,
             metavar="SRC",
@@ -225,7 +228,13 @@ class TaskOptions:
     def sources(self, program: Program) -> tuple[SourceFile, ...]:
         remaining = (self.time, self.nulls, self.time_predicate, self.columns, program.plan)
         try:
-            return tuple(SourceFile.parse(source, *remaining) for source in self.events)
+            parsed = [SourceFile.parse(source, *remaining) for source in self.events]
+            return tuple(
+                replace(file, shown=Address.parse(file.path).name)
+                if "://" in file.path and file.path.partition("://")[0] in connectors()
+                else file
+                for file in parsed
+            )
         except DataError as error:
             raise error.at("--columns") from None
 
@@ -305,11 +314,17 @@ def compiled(
     paths: Iterable[str], facts: Iterable[str] = (), functions: Iterable[str] = (), policy: str | None = None
 ) -> Program:
     """The program of some files."""
+    return program_compiler(facts, functions, policy)(program_sources(paths))
+
+
+def program_compiler(
+    facts: Iterable[str], functions: Iterable[str], policy: str | None = None
+) -> Callable[[Sequence[Source]], Program]:
+    """Makes programs of texts as the options of a command say."""
     names = [name for name, _ in fact_sources(facts)]
     folders = click.get_current_context().meta.get(INCLUDE_FROM, ())
-    return Program.of(
-        program_sources(paths), functions=load_functions(functions), facts=names, policy=policy, include_from=folders
-    )
+    registered = load_functions(functions)
+    return lambda sources: Program.of(sources, registered, names, policy, folders)
 
 
 def compile_sources(facts: Iterable[str], functions: Iterable[str]) -> Callable[[Sequence[Source]], Compiled]:

@@ -322,7 +322,7 @@ def choose_engine(asked: str | None, in_order: list[str], sources: Iterable[Sour
 
 def check_output(output: str, events: Iterable[str], folder: bool) -> None:
     """Refuses an output that is an input or lies in one; a folder may not hold one either."""
-    if output == "-":
+    if output == "-" or "://" in output:
         return
     target = Path(output).resolve()
     for text in events:

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from augury.cli.options import Cluster, TaskOptions, spark_options, task_options
 from augury.cli.run import check_output, spark_problem
-from augury.core.errors import RunError
+from augury.core.errors import RunError, counted
 from augury.job import LeftOut, check_registered, report_guess, warn_unknown
 from augury.settings import length
 from augury.terminal import say, status_line, warn, working
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from augury.spark.checkpoint import StreamOptions
 
 
 @click.command()
 @task_options
 @click.option(
     "--checkpoint",
+    "--state",
+    "checkpoint",
     required=True,
     metavar="DIR",
     help="The directory in which the run keeps its state, so that it can resume.",
 )
-@click.option("--output", default="-", show_default=True, metavar="DEST", help="A folder, or - for standard output.")
+@click.option(
+    "--output",
+    "--to",
+    "output",
+    default="-",
+    show_default=True,
+    metavar="DEST",
+    help="A folder, a topic of Kafka, or - for standard output.",
+)
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
 @click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may arrive.")
 @click.option("--late", metavar="DEST", help="A folder for events that arrive later; by default they are only counted.")
@@ -66,6 +83,17 @@ from augury.terminal import say, status_line, warn, working
     is_flag=True,
     help="Say what becomes of each rule if the stream of the checkpoint goes on with this program, and stop.",
 )
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Compute the state anew from all files that the stream has read: with other buckets, facts or stages.",
+)
+@click.option(
+    "--backfill",
+    metavar="SRC",
+    multiple=True,
+    help="Read these files first, in place of --events, and go on with --events: history, then live.",
+)
 @spark_options
 def stream(
     options: TaskOptions,
@@ -81,12 +109,15 @@ def stream(
     idle: str | None,
     ahead: str | None,
     dry_run: bool,
+    rebuild: bool,
+    backfill: tuple[str, ...],
     cluster: Cluster,
 ) -> None:
     """Run a program over events as they come, on Spark.
 
-    SRC is a folder, or a pattern in quotes, to which files are added, or - for JSON lines on standard input. Each batch
-    writes a folder DEST/batch=N; a run that was stopped or killed resumes from its checkpoint.
+    SRC is a folder, or a pattern in quotes, to which files are added, kafka://host:9092/topic, or - for JSON lines on
+    standard input. Each batch writes a folder DEST/batch=N, or messages to kafka://host:9092/topic; a run that was stopped
+    or killed resumes from its checkpoint. --from, --to and --state are those of `augury live`.
     """
     check_registered(options.compiled.plan)
     failed = spark_problem()
@@ -94,6 +125,14 @@ def stream(
         raise RunError(failed.message, failed.hint.partition(";")[0])
     if output == "-" and format_ != "jsonl":
         raise click.UsageError("standard output takes JSON lines; name a folder with --output")
+    from augury.spark.kafka_topics import check_addresses, is_kafka, package_settings
+
+    conf = cluster.conf
+    if any(map(is_kafka, (output, *(source.path for source in options.sources(options.compiled))))):
+        check_addresses([source.path for source in options.sources(options.compiled)], output)
+        if format_ != "jsonl":
+            raise click.UsageError("a topic takes JSON lines")
+        conf = package_settings(conf)
     for destination in (output, late or "-"):
         check_output(destination, options.events, folder=True)
     from augury.spark.checkpoint import StreamOptions
@@ -101,39 +140,60 @@ def stream(
     from augury.spark.starting import open_session
 
     task = options.task(emit=emit, lateness=lateness, longest=longest)
+    if len(backfill) not in (0, len(options.events)):
+        raise click.UsageError("give --backfill as often as --events: each stands for one of these")
     bounds = {"ahead": length(ahead), "idle": length(idle)}
     stream_options = StreamOptions(
-        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds
-    )
+        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds, rebuild=rebuild,
+        archived=bool(backfill),
+    )  # fmt: skip
     stream_options.check()
     if (upgrade := stream_options.upgrade()) is not None or dry_run:
-        for line in ["no rule changes"] if upgrade is None else upgrade.lines():
+        for line in _anew(stream_options) if rebuild else ["no rule changes"] if upgrade is None else upgrade.lines():
             say(line)
     if dry_run:
         return
-    stream_options = stream_options.ready()
+    parts = [stream_options.ready()]
+    if backfill:
+        history = replace(options, events=backfill).task(emit=emit, lateness=lateness, longest=longest)
+        parts = [replace(parts[0], task=history, trigger="once"), replace(parts[0], rebuild=False)]
     with held(stream_options.checkpoint) as log:
         if not sys.stderr.isatty():
             say("starting Spark")
         with working("starting Spark"):
-            spark = open_session(cluster.master, cluster.conf, streaming_buckets=stream_options.buckets, log=log)
-            from augury.spark.stream_job import StreamJob
-        job = StreamJob(spark, stream_options, say)
-        report_guess(job.clock)
-        try:
-            with status_line(str(job.status)) as show:
-                job.run(show)
-        except KeyboardInterrupt:
-            raise click.exceptions.Abort from None
-        finally:
-            counts = job.tally
-            if sys.stderr.isatty():
-                say(str(counts))
-            left_out = LeftOut(task.plan, job.skipped, job.facts, job.graphs)
-            left_out.report(counts.errors, count=counts.skipped)
-            warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
-            if late is None:
-                what = "late, or their id names another event" if counts.rejected else "late"
-                warn(what, counts.examples, count=counts.late + counts.rejected)
-            if counts.counts.left_out:
-                say(str(counts.counts))
+            spark = open_session(cluster.master, conf, streaming_buckets=stream_options.buckets, log=log)
+        for part in parts:
+            _run(spark, part)
+
+
+def _anew(options: StreamOptions) -> Iterator[str]:
+    """What happens where the state is computed anew."""
+    if not options.rebuilds:
+        yield "there is no state yet: all is computed from the beginning"
+    else:
+        yield f"all rules are computed anew, from {counted(len(options.files), 'file')}; what is written is not written again"
+
+
+def _run(spark: SparkSession, options: StreamOptions) -> None:
+    """Runs a stream to its end, and says what became of its rows."""
+    from augury.spark.stream_job import StreamJob
+
+    job = StreamJob(spark, options, say)
+    report_guess(job.clock)
+    try:
+        with status_line(str(job.status)) as show:
+            job.run(show)
+    except KeyboardInterrupt:
+        raise click.exceptions.Abort from None
+    finally:
+        counts = job.tally
+        if sys.stderr.isatty():
+            say(str(counts))
+        left_out = LeftOut(options.task.plan, job.skipped, job.facts, job.graphs)
+        left_out.report(counts.errors, count=counts.skipped)
+        warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
+        if options.late is None:
+            what = "late, or their id names another event" if counts.rejected else "late"
+            warn(what, counts.examples, count=counts.late + counts.rejected)
+        if counts.counts.left_out:
+            say(str(counts.counts))

@@ -15,14 +15,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from augury.connectors.addresses import Address
-from augury.connectors.delivery import Delivery
+from augury.connectors.delivery import Delivery, Poison
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.sink import AnswerSink, Guarantee
 from augury.connectors.source import EventSource, Position, UnavailableError
-from augury.core.errors import RunError
+from augury.core.errors import DataError, RunError
 from augury.sources import ENDINGS, SourceFile
 from augury.sources.files import is_data
 
@@ -69,6 +70,10 @@ class LocalFiles:
             file.seek(start)
             return file.read(size)
 
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Those of a file that is no text, or packed."""
+        return list(SourceFile(name).to_arrow().to_pylist())
+
 
 class RemoteFiles:
     """The objects of a store. They are complete when they are there, and do not change."""
@@ -76,19 +81,30 @@ class RemoteFiles:
     def __init__(self, address: Address) -> None:
         import fsspec
 
-        self.files = fsspec.filesystem(address.scheme)
+        try:
+            self.files = fsspec.filesystem(address.scheme)
+        except ImportError as error:  # the message names the package
+            raise RunError(f"{address}: {error}", hint="pip install s3fs, gcsfs or adlfs") from None
         self.path = address.rest
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         self.files.invalidate_cache()
         pattern = self.path if any(c in self.path for c in "*?[") else f"{self.path.rstrip('/')}/**"
         listed = self.files.glob(pattern, detail=True) or self.files.glob(self.path, detail=True)
-        return {name: (info["size"], 0) for name, info in sorted(listed.items()) if info["type"] == "file"}
+        files = {name: info for name, info in sorted(listed.items()) if info["type"] == "file"}
+        data = {name for name in files if is_data(Path(name)) and not _hidden(Path(name))}
+        return {name: (info["size"], 0) for name, info in files.items() if name in data or len(files) == 1}
 
     def read(self, name: str, start: int, size: int) -> bytes:
         with self.files.open(name, "rb") as file:
             file.seek(start)
             return bytes(file.read(size))
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        with TemporaryDirectory(prefix="augury-") as folder:
+            local = str(Path(folder, Path(name).name))
+            self.files.get_file(name, local)
+            return list(SourceFile(local, shown=name).to_arrow().to_pylist())
 
 
 def _hidden(path: Path) -> bool:
@@ -177,7 +193,11 @@ class GrowingFiles(EventSource):
         """A file that is complete when it is there: Parquet, Arrow, or packed lines."""
         import orjson
 
-        rows = SourceFile(name).to_arrow().to_pylist()
+        try:
+            rows = self.files.rows(name)
+        except DataError as error:  # damaged, or not whole yet: it is read again when it has grown
+            end[0] = size
+            return [Delivery(b"", self._position(), name, poison=(Poison(str(error.message), name.encode()),))]
         end[0], end[1] = size, len(rows)
         data = b"".join(orjson.dumps({k: v for k, v in row.items() if v is not None}) + b"\n" for row in rows)
         return [Delivery(data, self._position(), name)] if rows else []

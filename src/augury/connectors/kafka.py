@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
@@ -24,7 +23,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery, Poison, lines_of
-from augury.connectors.payloads import PayloadOptions, cloud_event_of_headers, decoder_of
+from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topics_of
+from augury.connectors.payloads import cloud_event_of_headers, decoder_of
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.sink import AnswerSink, Guarantee
 from augury.connectors.source import EventSource, Position, UnavailableError
@@ -38,35 +38,6 @@ _REFUSED = (
     KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class KafkaConnection:
-    """`security` is that of librdkafka, such as SASL_SSL; `mechanism` that of SASL; `ca` a file of certificates."""
-
-    security: str = ""
-    mechanism: str = "PLAIN"
-    ca: str = ""
-
-
-@dataclass(frozen=True)
-class KafkaSourceOptions(PayloadOptions, KafkaConnection):
-    """`start` is where reading begins without a state; `group` receives offsets; `headers` become attributes."""
-
-    start: str = "earliest"
-    group: str = ""
-    key: str = "id"
-    headers: str = ""
-    time: str = ""
-
-
-@dataclass(frozen=True)
-class KafkaSinkOptions(KafkaConnection):
-    """`id` is that of the transactions; without `transactions` delivery is at least once."""
-
-    id: str = ""
-    transactions: bool = True
-    compression: str = "lz4"
 
 
 def _connection(address: Address, options: KafkaConnection) -> dict[str, Any]:
@@ -110,15 +81,7 @@ class KafkaSource(EventSource):
 
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(KafkaSourceOptions)
-        self.topics = [topic for topic in address.path.strip("/").split(",") if topic]
-        if not self.topics or not address.host:
-            raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
-        if self.options.key not in ("id", "replace", "ignore"):
-            raise RunError(
-                f"{address}: the key of a message is its `id`, `replace` or `ignore`, not `{self.options.key}`"
-            )
-        if self.options.start not in ("earliest", "latest"):
-            raise RunError(f"{address}: reading starts at the `earliest` or `latest` message")
+        self.topics = topics_of(address, self.options)
         self._decode = decoder_of(self.options)
         self._headers = [name for name in self.options.headers.split(",") if name]
         self._csv = f"{self.options.columns}\n".encode() if self.options.format == "csv" else b""
@@ -198,7 +161,7 @@ class KafkaSource(EventSource):
                 groups.setdefault((str(message.topic()), int(message.partition() or 0)), []).append(message)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET or error.code() == KafkaError.OFFSET_OUT_OF_RANGE:
                 raise RunError(
-                    f"{self.address}: the topic does not hold the messages any more behind which the state stands",
+                    f"{self.address}: the topic no longer holds the messages that follow the saved position",
                     hint="they were deleted before they were read: begin with another --state directory",
                 )
             elif error.code() in _REFUSED or error.fatal():

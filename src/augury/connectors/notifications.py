@@ -54,7 +54,7 @@ class NotificationSink(AnswerSink):
             kind = apprise.NotifyType.WARNING if op == "insert" else apprise.NotifyType.SUCCESS
             body = f"{title} {state}, {change.get('end', '')}, id {change['id']}"
             if not self._apprise.notify(body=body, title=title, notify_type=kind):
-                raise UnavailableError(f"{self.address}: the notification was not taken")
+                raise UnavailableError(f"{self.address}: the notification was not accepted")
             self._done += 1
         return []
 

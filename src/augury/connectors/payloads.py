@@ -157,6 +157,8 @@ def fetched_schema(registry: str, number: int) -> str:
 
 def from_cloud_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """An event of ours: `source` and `id` name it, `data` has its attributes, `type` its type behind the last full stop."""
+    if not isinstance(event, Mapping):
+        raise DataError("a CloudEvent is an object")
     data = event.get("data")
     if not isinstance(data, dict):
         raise DataError("a CloudEvent has its attributes in `data`")

@@ -17,6 +17,8 @@ from augury.connectors.source import EventSource, Position
 class IterableSource(EventSource):
     """Events as dicts. Behind a restart, an iterable that begins again is skipped up to where it was."""
 
+    blocking: ClassVar[bool] = True  # as long as the iterable takes for its next event
+
     def __init__(self, events: Iterable[Any]) -> None:
         self.events = events
         self._number = 0

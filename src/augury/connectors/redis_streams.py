@@ -10,6 +10,7 @@ the fields `op`, `id`, `type` and `data`, in one transaction with the number of 
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def _problem(address: Address, error: redis.RedisError) -> RunError | Unavailabl
     ):
         return RunError(message, hint="check user, password and permissions")
     if isinstance(error, redis.ResponseError) and "WRONGTYPE" in message:
-        return RunError(message, hint="the key is no stream")
+        return RunError(message, hint="the key does not hold a stream")
     return UnavailableError(message)
 
 
@@ -82,6 +83,7 @@ class EntrySource(EventSource):
         self._client: Any = None
         self._last = "0-0"
         self._taken: list[bytes] = []
+        self._lock = threading.Lock()
 
     def open(self, position: Position | None) -> None:
         self._client = _client(self.address, self.options.ca)
@@ -113,19 +115,22 @@ class EntrySource(EventSource):
         if not entries:
             return []
         self._last = entries[-1][0].decode()
-        self._taken += [id for id, _ in entries]
+        with self._lock:
+            self._taken += [id for id, _ in entries]
         data, poison = lines_of([_line(id, fields or {}) for id, fields in entries])
         return [Delivery(data, {"last": self._last}, self.stream, poison=tuple(poison))]
 
     def commit(self, position: Position) -> None:
-        safe = [id for id in self._taken if _key(id.decode()) <= _key(position["last"])]
+        with self._lock:
+            safe = [id for id in self._taken if _key(id.decode()) <= _key(position["last"])]
         if not safe:
             return
         try:
             self._client.xack(self.stream, self.options.group, *safe)
         except redis.RedisError as error:
             raise _problem(self.address, error) from None
-        self._taken = self._taken[len(safe) :]
+        with self._lock:
+            self._taken = self._taken[len(safe) :]
 
     def check(self) -> str:
         try:

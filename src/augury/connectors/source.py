@@ -25,6 +25,7 @@ class EventSource(ABC):
     replayable: ClassVar[bool] = True
     parted: ClassVar[bool] = False  # whether time passes in each part by itself
     sampled: ClassVar[bool] = False  # whether reading some events changes nothing on the other side
+    blocking: ClassVar[bool] = False  # whether `fetch` may take longer than it was asked to
     type: str | None = None  # of events that name none
     facts: str = ""  # the predicate whose facts it delivers, instead of events
 

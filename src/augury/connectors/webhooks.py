@@ -171,7 +171,8 @@ class ListenSource(EventSource):
 
 def _lines_of(kind: str, headers: dict[str, str], body: bytes) -> bytes:
     if kind.startswith("application/cloudevents-batch"):
-        return _joined([from_cloud_event(event) for event in orjson.loads(body)])
+        events = orjson.loads(body)
+        return _joined([from_cloud_event(event) for event in events] if isinstance(events, list) else events)
     if kind.startswith("application/cloudevents"):
         return _joined([from_cloud_event(orjson.loads(body))])
     if "ce-specversion" in headers:

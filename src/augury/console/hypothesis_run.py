@@ -171,7 +171,7 @@ class Hypothesis:
         name = ", ".join(
             text
             for word, events_of in (("appears", gained), ("disappears", lost))
-            if events_of and (text := f"{events_of[0].type} {word}")
+            if events_of and (text := f"{min(events_of, key=lambda e: e.type not in outputs).type} {word}")
         )
         retention = changed.setup.settings.retention
         case = MinimalCase(

@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.core.arrays import Array
 from augury.core.model import Event, show_value
+from augury.pictures.drawing import label_of
 from augury.pictures.lanes import Kind
 
 STANDING, LATE, REFUSED = 0, 1, 2  # what came of an input: late ones arrived after later events
@@ -123,7 +124,7 @@ class LaneColumns:
             "arrived": self.arrived[chosen].tolist(),
             "state": state.tolist(),
             "id": [event.id for event in events],
-            "label": [label_of(event) for event in events],
+            "label": [label_of(event, _LONGEST) for event in events],
         }
 
     def _bins(self, inside: Array, edges: Array) -> dict[str, list[int]]:
@@ -140,15 +141,3 @@ def touching(start: Array, end: Array, edges: Array) -> Array:
     last = np.clip(np.searchsorted(edges, end, side="right") - 1, 0, bins - 1)
     steps = np.bincount(first, minlength=bins + 1) - np.bincount(last + 1, minlength=bins + 1)
     return np.cumsum(steps)[:bins]
-
-
-def label_of(event: Event) -> str:
-    """The arguments of an event in a few letters."""
-    if event.type.startswith("<"):
-        return ""  # the text of a graph
-    text = ", ".join(" ".join(_short(arg).split()) for arg in event.args)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _short(value: Any) -> str:
-    return value[:100] if isinstance(value, str) else f"{value:.5g}" if isinstance(value, float) else show_value(value)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from augury.console.derivation_graph import without_extra
 from augury.core.errors import Span
 from augury.core.model import Event, show_value
+from augury.engine.session import Session
 from augury.explain.sessions import misses_of
 from augury.explain.why_not import FailedCondition
 from augury.notation import show_event
-from augury.program import ProgramSession
 
 
-def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
-    """For each rule that could derive an atom, its nearest partial match; the nearest rule first."""
+def near_misses(session: Session, atom: str, extra: int = 0) -> list[dict[str, Any]]:
+    """For each rule that could derive an atom, its nearest partial match; the nearest rule first.
+
+    `extra` arguments of the events of the session are not the user's.
+    """
     misses = misses_of(session, atom)
     rules = {rule.label: rule for rule in session.circuit.rules.values()}
 
     def event(item: Event) -> dict[str, Any]:
         kind = "derived" if (item.type, len(item.args)) in session.circuit.derived else "event"
+        item = without_extra(item, extra)
         return {
             "type": item.type, "id": item.id, "kind": kind, "args": [show_value(arg) for arg in item.args],
             "start": item.start, "end": item.end, "text": show_event(item, session.clock),
@@ -27,16 +33,25 @@ def near_misses(session: ProgramSession, atom: str) -> list[dict[str, Any]]:
     def failed(text: str) -> dict[str, Any]:
         span = text.span if isinstance(text, FailedCondition) else None
         blockers = text.events if isinstance(text, FailedCondition) else ()
-        return {"parts": words_of(text), "place": place_of(span), "events": [event(item) for item in blockers]}
+        return {
+            "parts": words_of(text.replace(", #slice", "") if extra else text),
+            "place": place_of(span),
+            "events": [event(item) for item in blockers],
+        }
 
-    ordered = sorted(misses, key=lambda miss: (len(miss.failed), -len(miss.parts) / max(1, miss.total)))
-    return [
+    rows: list[dict[str, Any]] = [
         {
             "rule": miss.rule, "place": place_of(rules[miss.rule].span) if miss.rule in rules else None, "total": miss.total,
             "parts": [event(part) for part in miss.parts], "failed": [failed(text) for text in miss.failed],
         }
-        for miss in ordered
+        for miss in misses
     ]  # fmt: skip
+    return sorted(rows, key=farness)
+
+
+def farness(miss: Mapping[str, Any]) -> tuple[int, float]:
+    """How far a rule was from deriving an event: what failed counts first."""
+    return len(miss["failed"]), -len(miss["parts"]) / max(1, miss["total"])
 
 
 def words_of(text: str) -> list[dict[str, Any]]:

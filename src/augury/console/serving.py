@@ -14,6 +14,7 @@ from augury.console.program_text import ProgramText
 from augury.console.recording import Recording
 from augury.console.trial_views import TrialViews
 from augury.console.watched import WatchedSession
+from augury.console.watched_lanes import WatchedLanes
 from augury.console.web_app import application, listening
 from augury.job import Job
 from augury.settings import Task
@@ -44,7 +45,7 @@ def _is_no_end(record: logging.LogRecord) -> bool:
 class ConsoleServer:
     """The console on a free port, or on one that is asked for."""
 
-    def __init__(self, watched: WatchedSession, port: int = 0, token: str = "") -> None:
+    def __init__(self, watched: WatchedLanes, port: int = 0, token: str = "") -> None:
         import uvicorn
 
         logging.getLogger("uvicorn.error").addFilter(_is_no_end)

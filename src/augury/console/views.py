@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from augury.console.derivation_graph import DerivationGraph
+from augury.console.derivation_graph import DerivationGraph, with_extra
 from augury.console.lane_items import LATE, NEVER, REFUSED
-from augury.console.watched import WatchedSession
+from augury.console.watched_lanes import HeldSession, WatchedLanes
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import show_value, to_json
@@ -60,14 +61,14 @@ class ItemRequest:
 class Views:
     """Looks at a watched session."""
 
-    def __init__(self, watched: WatchedSession) -> None:
+    def __init__(self, watched: WatchedLanes) -> None:
         self.watched = watched
         self._range_after = (-1, 0, 1)  # after which step, the range of all times
 
     def about(self, request: Nothing) -> dict[str, Any]:
         """The program and what it is about."""
         watched = self.watched
-        plan, clock = watched.session.program.plan, watched.setup.clock
+        plan, clock = watched.plan, watched.setup.clock
         types = {
             name: {
                 "arity": arity,
@@ -77,7 +78,7 @@ class Views:
             for name, arity in sorted(plan.event_types)
         }
         return {
-            "types": types, "clockKind": clock.kind, "live": watched.live,
+            "types": types, "clockKind": clock.kind, "live": watched.live, "looksOnly": watched.looks_only,
             "sources": [{"name": x.name, "text": x.text, "language": x.language} for x in watched.text.sources],
             "rules": [rule.label for rule in plan.rules], "words": {"rules": list(RULE_WORDS), "spaseq": list(ALL_QUERY_WORDS)},
             **self.state(),
@@ -91,11 +92,10 @@ class Views:
             if self._range_after[0] != step:
                 self._range_after = (step, *self._range())
             _, low, high = self._range_after
-            session = watched.session
             return {
                 "version": watched.version, "step": step, **watched.steps.times(step), "low": low, "high": high,
-                "events": session.counted, "late": session.late_count,
-                "detections": watched.detections,
+                "events": watched.counted, "late": watched.late_count,
+                "detections": watched.detections, "title": watched.title,
                 "problem": watched.problem, "live": watched.live, "revision": watched.revision,
             }  # fmt: skip
 
@@ -150,7 +150,7 @@ class Views:
             lane, row = watched.item(request.type, request.id)
             event, clock = lane.events[row], watched.setup.clock
             gone, state = lane.gone[row], lane.state[row]
-            names = attribute_names(watched.session.program.plan, (event.type, len(event.args)))
+            names = attribute_names(watched.plan, (event.type, len(event.args)))
             return {
                 "type": event.type, "id": event.id, "kind": lane.kind, "start": event.start, "end": event.end,
                 "text": show_event(event, clock), "arrived": lane.arrived[row], "step": lane.appeared[row],
@@ -168,18 +168,25 @@ class Views:
             event, step = lane.events[row], watched.steps.step_at(request.moment)
             retracted = lane.gone[row] <= step
             step = lane.gone[row] - 1 if retracted else max(step, lane.appeared[row])
-            session = watched.session_at(step)
         if lane.kind == "event":
             return {"derivations": [], "more": 0, "retracted": retracted}
-        with session._lock:
-            tree = derivation_tree(ExplainedCircuit(session.circuit, None), event, request.all)
-        if not tree.ways:
+        sessions = watched.sessions_at(step)
+        for held in sessions:
+            with held.session._lock:
+                tree = derivation_tree(
+                    ExplainedCircuit(held.session.circuit, None), with_extra(event, held.extra), request.all
+                )
+            if tree.ways:
+                break
+        else:
             raise RunError("the derivation is forgotten", hint="a session keeps what can still matter")
         ways = min(_MOST_WAYS, sum(bool(way[0].rule) for way in tree.ways))
         graphs = []
         for number in range(max(1, ways)):
-            graph = DerivationGraph(watched.setup.clock, watched.kinds)
+            graph = DerivationGraph(watched.setup.clock, watched.kinds, held.extra)
             graph.derivation(tree, number)
+            if len(sessions) > 1:
+                _explain_across(graph, sessions)
             graphs.append(graph.as_json())
         return {"derivations": graphs, "more": tree.more, "retracted": retracted}
 
@@ -190,12 +197,36 @@ class Views:
             lane, row = watched.item(request.type, request.id)
             event = lane.events[row]
             step = max(lane.appeared[row], watched.steps.step_at(request.moment))
-            session = watched.session_at(lane.gone[row] - 1 if lane.gone[row] <= step else step)
-        with session._lock:
-            trace = leads_to(session.circuit, event)
-        graph = DerivationGraph(watched.setup.clock, watched.kinds)
-        graph.forward(event, trace)
-        return {"graph": graph.as_json(), "count": len(trace.events), "capped": trace.capped}
+            step = lane.gone[row] - 1 if lane.gone[row] <= step else step
+        sessions = watched.sessions_at(step)
+        graph = DerivationGraph(watched.setup.clock, watched.kinds, max((held.extra for held in sessions), default=0))
+        results, capped = set[tuple[str, str]](), False
+        for held in sessions:
+            with held.session._lock:
+                trace = leads_to(held.session.circuit, event)
+            graph.forward(with_extra(event, graph.extra), trace)
+            results |= {(result.type, result.id) for result in trace.events}
+            capped = capped or trace.capped
+        return {"graph": graph.as_json(), "count": len(results), "capped": capped}
+
+
+def _explain_across(graph: DerivationGraph, sessions: Sequence[HeldSession]) -> None:
+    """Adds how the events of a graph were derived that other sessions have made."""
+    seen: set[str] = set()
+    while nodes := [node for node in graph.unexplained() if node["key"] not in seen]:
+        for node in nodes:
+            seen.add(node["key"])
+            for held in sessions:
+                with held.session._lock:
+                    model = ExplainedCircuit(held.session.circuit, None)
+                    if node["id"] not in model.derivations.rows:
+                        continue
+                    events, row = model.derivations.rows[node["id"]]
+                    event = held.session.circuit.event((events.out.table, row))
+                    tree = derivation_tree(model, event, False)
+                if event.type == node["type"] and any(way[0].rule for way in tree.ways):
+                    graph.explain(tree, held.extra)
+                    break
 
 
 def _edges(request: TimelineRequest) -> Array:

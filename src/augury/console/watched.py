@@ -3,84 +3,40 @@
 from __future__ import annotations
 
 import time
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from threading import RLock
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
-from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup
-from augury.console.lane_items import LATE, REFUSED, STANDING, LaneItems
+from augury.algebra.plan import Plan
+from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup, opened_at
+from augury.console.lane_items import LATE, REFUSED, STANDING
 from augury.console.program_text import ProgramText, WrittenProgram, derived_types, outputs_of
 from augury.console.recording import Recording
-from augury.core.errors import RunError
+from augury.console.watched_lanes import SAMPLES, HeldSession, WatchedLanes
 from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.changes import Changes
-from augury.pictures.lanes import Kind
 from augury.program import ProgramSession
 
 STEPS = 2000  # steps in which a history is told
-SAMPLES = 300  # figures over time
 _MOST_ITEMS = 1_000_000  # items of a lane; of more the oldest are forgotten
-_NO_FRONTIER = -(2**62)
 
 
-@dataclass
-class StepTimes:
-    """The clock and the frontier after each step, and when it was taken."""
-
-    clock: array[int] = field(default_factory=lambda: array("q"))
-    frontier: array[int] = field(default_factory=lambda: array("q"))
-    wall: array[float] = field(default_factory=lambda: array("d"))
-
-    def __len__(self) -> int:
-        return len(self.clock)
-
-    def add(self, session: ProgramSession, wall: float | None = None) -> None:
-        now, frontier = session.now, session.frontier
-        self.clock.append(now if now is not None else _NO_FRONTIER)
-        self.frontier.append(frontier if frontier is not None else _NO_FRONTIER)
-        self.wall.append(time.time() if wall is None else wall)
-
-    def step_at(self, moment: int | None) -> int:
-        """The last step whose clock is not after a moment; steps count from one."""
-        return len(self) if moment is None else bisect_right(self.clock, moment)
-
-    def times(self, step: int) -> dict[str, int | None]:
-        """The clock and the frontier after a step."""
-        if not step:
-            return {"clock": None, "frontier": None}
-        clock, frontier = self.clock[step - 1], self.frontier[step - 1]
-        return {
-            "clock": None if clock == _NO_FRONTIER else clock,
-            "frontier": None if frontier == _NO_FRONTIER else frontier,
-        }
-
-
-class WatchedSession:
+class WatchedSession(WatchedLanes):
     """A session with the log of what it was told and what it answered. One thread tells it; others look."""
 
     def __init__(self, setup: Setup, session: ProgramSession | None = None, base: bytes = b"") -> None:
-        self.setup, self.session = setup, session or setup.open()
-        self.text = setup.text  # as it runs now: rules may have changed since it was opened
+        super().__init__(setup)
+        self.session = session or setup.open()
         self.log = InputLog(base=base)
-        self.lanes: dict[tuple[Kind, str, int], LaneItems] = {}
-        self.steps, self.samples = StepTimes(), list[dict[str, Any]]()
-        self.lock = RLock()
-        self.live = False
-        self.problem = ""
-        self.revision = 0  # grows where the program changes, or its clock
-        self.busy = 0.0  # seconds that steps took
         self._latest: int | None = None
         self._as_of: tuple[int, ProgramSession] | None = None
+        self._replaying = Lock()
         self._sampled = 0.0
         self.every = 1.0  # seconds between two figures; 0 is after each step
         self._wall: float | None = None  # when a step was taken that is told again
-        plan = setup.program.plan
-        self.kinds: dict[str, Kind] = dict.fromkeys((rule.type for rule in plan.rules), "derived")
-        self.kinds |= dict.fromkeys(plan.outputs, "detected")
 
     def begin(self, setup: Setup) -> None:
         """Begins anew, before anything was told: with another clock."""
@@ -139,9 +95,12 @@ class WatchedSession:
             late_before, refused_before = len(self.session.late), len(self.session.rejected)
             before = self._latest
             changes = self.session.push(named)
-            refused = {item.id for item in self.session.late[late_before:] if isinstance(item, Event)}
+            late = self.session.late[late_before:]
+            refused = {item.id for item in late if isinstance(item, Event)}
             refused |= {item.id for item, _ in self.session.rejected[refused_before:]}
-            self._add_inputs(named, before, refused)
+            self._add_inputs(
+                [item for item in named if not (isinstance(item, Revocation) and item in late)], before, refused
+            )
             self._took(changes, named)
 
     def advance(self, moment: int) -> None:
@@ -214,7 +173,7 @@ class WatchedSession:
                 lane.remove(event.id, step)
             else:
                 lane.add(Event(event.type, event.args, event.start, event.end, event.id), step, now)
-        self.steps.add(self.session, self._wall)
+        self.steps.add(self.session.now, self.session.frontier, self._wall)
         self.log.add(inputs, self.session)
         for lane in self.lanes.values():
             if len(lane) > _MOST_ITEMS:
@@ -222,46 +181,35 @@ class WatchedSession:
         if self.live and time.time() - self._sampled >= self.every:
             self.sample()
 
-    def kind_of(self, type: str) -> Kind:
-        return self.kinds.get(type, "event")
-
-    def _lane(self, kind: Kind, name: str, arity: int) -> LaneItems:
-        lane = self.lanes.get((kind, name, arity))
-        if lane is None:
-            lane = self.lanes[kind, name, arity] = LaneItems(name, kind, arity)
-        return lane
-
     # Looking
 
     @property
-    def version(self) -> int:
-        """Grows with each step."""
-        return len(self.steps)
+    def plan(self) -> Plan:
+        return self.session.program.plan
 
     @property
-    def detections(self) -> int:
-        """How many there were; those that were retracted are among them."""
-        return sum(len(lane) for lane in self.lanes.values() if lane.kind == "detected")
+    def counted(self) -> int:
+        return self.session.counted
 
-    def ordered_lanes(self) -> list[LaneItems]:
-        """The lanes from top to bottom: events, what is derived on the way, detections."""
-        order = ("event", "derived", "detected")
-        return sorted(self.lanes.values(), key=lambda lane: order.index(lane.kind))
+    @property
+    def late_count(self) -> int:
+        return self.session.late_count
 
-    def item(self, type: str, id: str) -> tuple[LaneItems, int]:
-        """The lane and the row of an event."""
-        for lane in self.lanes.values():
-            if lane.name == type and (row := lane.rows.get(id)) is not None:
-                return lane, row
-        raise RunError(f"there is no `{type}` with the id {id}", hint="it may have been forgotten")
+    def stats(self) -> dict[str, Any]:
+        return self.session.stats()
+
+    def sessions_at(self, step: int) -> list[HeldSession]:
+        return [HeldSession(self.session_at(step))]
 
     def session_at(self, step: int) -> ProgramSession:
-        """The session as it was after a step; the session itself after the last one."""
+        """The session as it was after a step; the session itself after the last one. Steps go on while it is made."""
         with self.lock:
             if step >= len(self.steps):
                 return self.session
+            base, inputs = self.log.base, self.log.until(step)
+        with self._replaying:
             if self._as_of is None or self._as_of[0] != step:
-                self._as_of = (step, self.log.session(self.setup, step))
+                self._as_of = (step, opened_at(self.setup, base, inputs))
             return self._as_of[1]
 
     def recording(self, step: int | None = None) -> Recording:
@@ -272,10 +220,10 @@ class WatchedSession:
             walls = tuple(self.steps.wall[log.base_step : log.base_step + len(counts)])
             return Recording(self.setup, tuple(log.inputs[: counts[-1] if counts else 0]), counts, walls, log.base)
 
-    def trial(self, step: int | None = None, inputs: bool = True) -> Recording:
-        """What is tried out: the session with the rules that run now, or without its inputs just these."""
-        recording = self.recording(step if inputs else 0)
-        if recording.base and inputs:
+    def trial(self, step: int | None = None) -> Recording:
+        """What is tried out: the session with the rules that run now."""
+        recording = self.recording(step)
+        if recording.base:
             return recording
         kept = [(number, item) for number, item in enumerate(recording.inputs, 1) if not isinstance(item, RuleChange)]
         numbers = [number for number, _ in kept]
@@ -284,16 +232,5 @@ class WatchedSession:
         return Recording(setup, tuple(item for _, item in kept), counts, recording.wall)
 
     def sample(self) -> None:
-        """Notes the figures of now."""
-        stats = self.session.stats()
+        super().sample()
         self._sampled = time.time()
-        times = self.steps.times(len(self.steps))
-        self.samples.append(
-            {
-                **times, "wall": self.steps.wall[-1] if self.steps else self._sampled, "step": len(self.steps), "seconds": self.busy,
-                **{name: stats[name] for name in ("events", "late", "rows", "bytes", "steps")}, "detections": self.detections,
-                "rules": stats["rules"],
-            }
-        )  # fmt: skip
-        if len(self.samples) > 2 * SAMPLES:
-            del self.samples[1:-1:2]

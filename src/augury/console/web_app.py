@@ -25,8 +25,8 @@ from augury.console.request_fields import RequestRefused, read_request
 from augury.console.state_views import StateViews
 from augury.console.trial_views import ArgumentRequest, AtomRequest, DraftRequest, TrialViews
 from augury.console.views import ItemRequest, MomentRequest, Nothing, TimelineRequest, Views, as_text
-from augury.console.watched import WatchedSession
-from augury.core.errors import AuguryError
+from augury.console.watched_lanes import WatchedLanes
+from augury.core.errors import AuguryError, RunError
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -49,7 +49,7 @@ _BETWEEN_FRAMES, _SILENCE = 0.2, 15.0  # seconds
 _MOST_LISTENERS = 32
 
 
-def questions(watched: WatchedSession, trials: TrialViews) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
+def questions(watched: WatchedLanes, trials: TrialViews) -> dict[str, tuple[type[Any], Callable[[Any], Any]]]:
     """Each question of the page: what it asks with, and what answers it."""
     views, state = Views(watched), StateViews(watched)
     return {
@@ -71,7 +71,7 @@ def questions(watched: WatchedSession, trials: TrialViews) -> dict[str, tuple[ty
 
 
 def application(
-    watched: WatchedSession, trials: TrialViews, token: str, stopping: Callable[[], bool] = lambda: False
+    watched: WatchedLanes, trials: TrialViews, token: str, stopping: Callable[[], bool] = lambda: False
 ) -> Starlette:
     """The console of a watched session."""
     table, views = questions(watched, trials), Views(watched)
@@ -154,8 +154,14 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this machine alone."""
+    """A socket on this machine alone; who asks before the server runs has to wait a moment."""
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind(("127.0.0.1", port))
+    try:
+        server.bind(("127.0.0.1", port))
+    except OSError as error:
+        server.close()
+        hint = "name another one, or leave --port out for one that is free"
+        raise RunError(f"port {port} cannot be opened: {error.strerror}", hint) from None
+    server.listen()
     return server

@@ -197,7 +197,7 @@ class Circuit(Runtime):
         self.settle()
 
     def rebuild(self) -> None:
-        """Makes indexes and all else anew that is not in tables."""
+        """Rebuilds indexes and all other state that is not in tables."""
         self._events.clear()
         self.tables.rows = self.rows
         for operator in self.operators:
@@ -255,7 +255,7 @@ class Circuit(Runtime):
         self.run()
 
     def _forget_rederive(self) -> None:
-        """Components may change with each plan, so what rederives their events is built anew."""
+        """Components may change with each plan, so the operators that rederive their events are rebuilt."""
         gone = [o for o in self.operators if isinstance(o, Rederive)]
         self.operators = [o for o in self.operators if not isinstance(o, Rederive)]
         for operator in gone:

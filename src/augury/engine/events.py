@@ -20,7 +20,7 @@ from augury.storage.dictionary import NULL
 from augury.storage.kernels.sets import first_equals, number_equals
 from augury.storage.table import END, NONE, START, Table, grown, no_buckets
 from augury.storage.unique import unique
-from augury.storage.value_hashes import content_hashes, hashes_of, mix_hashes, numbers_hashed, spellings_of
+from augury.storage.value_hashes import content_hashes, hashes_of_columns, mix_hashes, spellings_of
 
 if TYPE_CHECKING:
     from augury.engine.runtime import Runtime
@@ -310,8 +310,7 @@ class Events(Operator):
         if position in self.used:
             codes, dictionary = self.out.table.data[self.field(position), rows], self.out.table.dictionary
             return dictionary.hashes(codes), dictionary.spellings(codes)
-        parts = [_hashed(column) for column in self.columns_at(position, rows)]
-        return np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])
+        return hashes_of_columns(self.columns_at(position, rows))
 
     def columns_at(self, position: int, rows: RowIds) -> list[Any]:
         """One argument of rows as it came, chunk by chunk."""
@@ -487,15 +486,3 @@ def column_bytes(column: object, lo: int, hi: int) -> int:
     if isinstance(column, list | tuple):
         return sum(8 + (0 if value is None else value.__sizeof__()) for value in column[lo:hi])
     return int(getattr(column, "nbytes", 16 * (hi - lo)))
-
-
-def _hashed(column: Any) -> tuple[Array, Array]:
-    """Hashes and spellings of the values of a column."""
-    column = resolved(column)
-    if isinstance(column, np.ndarray):
-        return numbers_hashed(column)
-    if isinstance(column, Coded):
-        values, number = column.distinct()
-        hashes, spellings = hashes_of(values)
-        return hashes[number], spellings[number]
-    return hashes_of(column)

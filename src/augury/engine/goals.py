@@ -152,6 +152,7 @@ def _awaited(rule: Rule) -> str:
 def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int | None) -> Iterator[Goal]:
     """The facts that events made and that hold now, the oldest first: `down('m1')` since 10:03 awaits its end."""
     listed: list[Goal] = []
+    latest = circuit.plan.latest
     for (name, arity), (makes, ends) in circuit.plan.made.items():
         labels = [each.label for each in circuit.rules.values() if each.predicate == makes]
         if now is None or not labels or rule not in (None, *labels) or (name, arity) not in circuit.knowledge.relations:
@@ -162,7 +163,8 @@ def states(circuit: Circuit, rule: str | None, now: int | None, forgotten: int |
             args = tuple(decode(int(relation.rows.data[i, row])) for i in range(arity))
             began = None if forgotten is not None and since <= forgotten else since
             text = f"{name}({', '.join(show_value(a) for a in args)})"
-            awaits = f"the end of {text}" if ends in circuit.derived else f"nothing: {text} has no end"
+            ending = ends in circuit.derived or (name, arity) in latest
+            awaits = f"the end of {text}" if ending else f"nothing: {text} has no end"
             done = () if began is None else _makers(circuit, makers, args, began)
             listed.append(Goal(labels[0], done, awaits, 2, {}, None, began, circuit.clock))
     yield from sorted(listed, key=lambda g: (g.since is not None, g.since or 0, g.awaits))

@@ -64,7 +64,7 @@ def admit_statements(session: SessionCore, statements: Iterable[Statement]) -> A
 
 
 def unforeseen(session: SessionCore, names: set[str]) -> set[str]:
-    """The facts that the circuit was not wired for to change; raises where it cannot be wired anew."""
+    """The facts that change unexpectedly; raises where the circuit cannot be rebuilt."""
     circuit = session.circuit
     new = names - circuit.may_change - {name for name, _ in circuit.plan.made}
     if new and (session.grown or session.pruned):
@@ -77,7 +77,7 @@ def unforeseen(session: SessionCore, names: set[str]) -> set[str]:
 
 
 def check_new_makers(session: SessionCore, program: Compiled) -> None:
-    """Refuses new rules that make facts for which running rules ask already, unless these were said to change."""
+    """Refuses new rules that make facts which running rules use, unless these are declared to change."""
     plan, circuit = session.program.plan, session.circuit
     asked = {name for name, _ in static_calls(plan)}
     for name in sorted({name for name, _ in program.plan.made} - {name for name, _ in plan.made} - circuit.may_change):
@@ -89,7 +89,7 @@ def check_new_makers(session: SessionCore, program: Compiled) -> None:
 
 
 def rewire(session: SessionCore, names: set[str]) -> None:
-    """Lets more facts change: the same session on a circuit that is wired anew, with all its events.
+    """Lets more facts change: the same session on a rebuilt circuit, with all its events.
 
     Conditions on them are placed as they are written.
     """

@@ -137,7 +137,9 @@ class SessionCore:
     def clock(self) -> Clock:
         """The clock; known from the first event on, unless it was given."""
         if self._circuit is None and not self.opened_clock:
-            raise RunError("the clock is known with the first event", hint='open the session with clock="logical"')
+            raise RunError(
+                "the clock is not known before the first event", hint='open the session with clock="logical"'
+            )
         return self._clock
 
     @property

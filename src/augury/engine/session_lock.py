@@ -208,6 +208,6 @@ def _in_use() -> RunError:
 
 
 def release(error: BaseException) -> None:
-    """Lets go of what the frames of a failed step hold: arrays that undoing it may need the memory of."""
+    """Releases the arrays that frames of a failed step hold: undo may need their memory."""
     if error.__traceback__ is not None:
         traceback.clear_frames(error.__traceback__)

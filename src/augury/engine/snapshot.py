@@ -1,4 +1,4 @@
-"""The state of a session as bytes, and back. State is flat arrays; what is found through them is made anew.
+"""The state of a session as bytes, and back. State is flat arrays; indexes are rebuilt from them.
 
 What comes from outside is checked in three steps: the bytes (`saved/`), the shape of the state, which is that of the
 circuit of this program, and what rows refer to (`sound.py`). Only then anything is made of it.

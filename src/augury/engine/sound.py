@@ -1,4 +1,4 @@
-"""Whether tables that come from outside can be what they are said to be.
+"""Whether tables from outside are consistent.
 
 Indexes, links and sets are made anew from the tables, so that what the tables themselves refer to is all that has to be
 looked at: values by their codes, the rows that a row was made of, times. One pass over each column, before anything

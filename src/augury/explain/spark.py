@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from augury.algebra.cuts import PART, cut_rules, is_part, rule_of_part
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Rule, Scan
 from augury.algebra.plan import Plan, Predicate, rule_reads
@@ -16,7 +15,9 @@ from augury.algebra.stages import SLICES, Stage, stages
 from augury.algebra.terms import show
 from augury.core.clock import show_duration
 from augury.explain.operator_plan import OperatorPlan
+from augury.planner.cut_rules import PART, cut_rules, is_part, rule_of_part
 from augury.planner.lower_queries import lower_queries
+from augury.planner.planning import Setting
 from augury.planner.specs import InputSpec, SetSpec, Spec
 
 
@@ -34,7 +35,8 @@ class Hosted:
 
 def hosted(plan: Plan, operators: OperatorPlan) -> list[Hosted]:
     """The stages of a plan, with its queries as rules, for inputs that are points: cuts in its physical plan."""
-    plan = cut_rules(lower_queries(plan), operators.clock, {name for name, _ in plan.made})
+    setting = Setting(operators.clock, varying={name for name, _ in plan.made})
+    plan = cut_rules(lower_queries(plan), setting)
     spread_stages, properties = stages(plan), all_properties(plan)
     result: list[Hosted] = []
     for stage in spread_stages.stages:

@@ -231,7 +231,7 @@ def _asked(fetch: Callable[[], Sheet], query: str, source: str, tables: Callable
 
 
 def _no_query(query: str, source: str) -> DataError:
-    return DataError("the query gives no rows", source, f"it is to be a SELECT, not {query.strip()[:60]!r}")
+    return DataError("the query gives no rows", source, f"it must be a SELECT statement, not {query.strip()[:60]!r}")
 
 
 def _hint(message: str, query: str, tables: Callable[[], list[str]]) -> str:

@@ -132,7 +132,7 @@ def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skippe
     from augury.knowledge.sheets import facts_of_sheets
 
     if source.path != "-" and not source.remote and FORMATS[source.files()[0].form()].graphs:
-        raise DataError("is RDF, and no table of facts", source.location, "give it with --rdf, or rdf=…")
+        raise DataError("is an RDF file, not a table of facts", source.location, "give it with --rdf, or rdf=…")
     statements: list[StatementTable] = []
     tables: list[Sheet] = []
     for part in source.parts(limits=skipped.limits):

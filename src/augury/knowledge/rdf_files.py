@@ -278,7 +278,7 @@ def _checked(data: bytes, source: str, form: Form) -> bytes:
 
 def _too_deep(source: str) -> DataError:
     return DataError(
-        f"is nested more than {DEEPEST} deep", source, "give nodes an id, and say of each where it stands alone"
+        f"is nested more than {DEEPEST} deep", source, "give nested nodes an id, and move them to the top level"
     )
 
 

@@ -75,7 +75,7 @@ def read_sheet(name: str, sheet: Sheet, plan: Plan, clock: Clock) -> StatementTa
     starts = _bounds(sheet[since], clock, ALWAYS) if since else None
     ends = _bounds(sheet[until], clock, EVER) if until else None
     if starts is not None and ends is not None and (starts >= ends).any():
-        raise DataError("a fact that holds at no time")
+        raise DataError("a fact with an empty interval")
     retract = _retracts(sheet[op]) if op else None
     if retract is not None and retract.any():
         if starts is None or (starts[retract] == ALWAYS).any():
@@ -99,7 +99,7 @@ def _retracts(cells: Cells) -> Array:
     result = coded(cells.plain())
     unknown = [v for v in result.values if v not in (None, "", "assert", "retract")]
     if unknown:
-        raise DataError(f"unknown op {unknown[0]!r}", hint="it is assert or retract")
+        raise DataError(f"unknown op {unknown[0]!r}", hint="it must be assert or retract")
     return np.array([*(v == "retract" for v in result.values), False], bool)[result.index]
 
 

@@ -64,7 +64,7 @@ def _asked(store: Any, text: str, dataset: QueryDataset | None = None) -> Any:
     """The answer of a query; the default graph of the store has all that it merges."""
     ox = oxigraph()
     if _SERVICE.search(ASIDE.sub(" ", text)):
-        raise BadQuery("SERVICE would ask another machine, and a program asks none")
+        raise BadQuery("SERVICE queries another machine, which programs may not do")
     try:
         if dataset is None:
             result = store.query(text)
@@ -147,7 +147,7 @@ def check_queries(plan: Plan, findings: Findings) -> None:
             if count != query.arity:
                 findings.add(
                     "E206",
-                    f"the query gives {counted(count, 'column')}, but {counted(query.arity, 'argument')} stand beside it",
+                    f"the query gives {counted(count, 'column')}, but the call has {counted(query.arity, 'argument')} for it",
                     query.span,
                     hint="write an argument for each variable that it selects",
                 )

@@ -70,12 +70,12 @@ def statement(name: str, args: tuple[Value, ...], op: object, since: int | None,
     """The statement of a row. `op` is assert, which is the default, or retract."""
     if since is not None and until is not None and since >= until:
         raise DataError(
-            "a fact that holds at no time: it ends before it begins", hint="`valid_to` is later than `valid_from`"
+            "a fact with an empty interval: it ends before it begins", hint="`valid_to` is later than `valid_from`"
         )
     if op in (None, "", "assert"):
         return Statement(Fact(name, args, since, until))
     if op != "retract":
-        raise DataError(f"unknown op {brief(op)}", hint="it is assert or retract")
+        raise DataError(f"unknown op {brief(op)}", hint="it must be assert or retract")
     if since is None:
         raise DataError("a retract needs a time", hint="give it as `time`, or as `valid_from`")
     if until is not None:

@@ -10,6 +10,7 @@ from augury.core.errors import Diagnostic, Findings
 from augury.lint.fixes import with_fix
 from augury.lint.hidden_names import lint_names
 from augury.lint.join_shapes import lint_join_shapes
+from augury.lint.repeated_parts import lint_repeated_parts
 from augury.lint.repeated_rules import lint_repeated_rules
 from augury.lint.rule_windows import lint_windows
 from augury.lint.spellings import lint_spellings
@@ -22,6 +23,7 @@ from augury.lint.unused_policies import lint_policies
 LINTS = (
     lint_unreachable,
     lint_repeated_rules,
+    lint_repeated_parts,
     lint_truths,
     lint_join_shapes,
     lint_unread,

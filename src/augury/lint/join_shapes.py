@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from augury.algebra.aggregates import accumulates, is_ranked
 from augury.algebra.kinds import chooses, inner_absences, of_kind
 from augury.algebra.nodes import (
     Condition,
@@ -73,9 +74,15 @@ def _lint_collects(rule: Rule, plan: Plan, findings: Findings) -> None:
     """An aggregate of a window for each event that has no running total lists its members again and again."""
     for collect in rule.collects:
         for total in collect.totals if collect.window is not None else ():
-            function = plan.aggregates.get(total.aggregate.function)
-            if function is not None and (function.form is None or total.aggregate.distinct) and not collect.by:
-                what = f"{function.name}(distinct …)" if total.aggregate.distinct else f"{function.name}(…)"
+            part = total.aggregate
+            built_in = part.function in plan.aggregates and not collect.by
+            if built_in and not (
+                accumulates(part, plan.functions, plan.aggregates, True) or is_ranked(part, plan.functions)
+            ):
+                what = f"{part.function}(distinct …)" if part.distinct else f"{part.function}(…)"
                 message = f"{what} in rule `{rule.label}` lists what each window holds"
-                hint = "count, sum, avg, min, max, first and last keep running totals; a window by the clock, `every`, lists once"
-                findings.add("L108", message, total.aggregate.span, hint=hint)
+                hint = (
+                    "count, sum, avg, min, max, first, last, median and count(distinct …) keep running totals; "
+                    "a window by the clock, `every`, lists once"
+                )
+                findings.add("L108", message, part.span, hint=hint)

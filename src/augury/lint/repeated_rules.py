@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from augury.compiled import Compiled
 from augury.core.clock import Duration
@@ -13,6 +14,12 @@ from augury.language.rules import syntax as s
 from augury.language.rules.show import Printer
 from augury.lint.fixes import without_statement
 
+_NUMBER, _ORDER = r"(-?\d+(?:\.\d+)?)", r"(<=?|>=?|=)"
+_LEAST, _LEAST_FLIPPED = (
+    re.compile(rf"(V\d+) {_ORDER} {_NUMBER}"),
+    re.compile(rf"{_NUMBER} {_ORDER} (V\d+)"),
+)
+_TURNED = str.maketrans("<>", "><")
 _VARIABLE = re.compile(r"'[^']*'|\"[^\"]*\"|\b([A-Z]\w*|_\w+)\b(?!\()")
 
 
@@ -51,7 +58,33 @@ def lint_repeated_rules(program: Compiled, findings: Findings) -> None:
 
 def _covers(wide: RuleParts, narrow: RuleParts) -> bool:
     longer = wide.window is None or (narrow.window is not None and narrow.window <= wide.window)
-    return longer and wide.conditions <= narrow.conditions and wide != narrow
+    return longer and wide != narrow and all(_implied(asked, narrow.conditions) for asked in wide.conditions)
+
+
+def _implied(asked: str, conditions: frozenset[str]) -> bool:
+    """Whether conditions include one, or a comparison with a number that says more: `V > 20` implies `V > 10`."""
+    if asked in conditions:
+        return True
+    bound = _bound(asked)
+    if bound is None:
+        return False
+    name, op, limit = bound
+    for other, its_op, value in filter(None, map(_bound, conditions)):
+        if other != name or its_op not in (op[0], f"{op[0]}=", "="):
+            continue
+        beyond = value > limit if op[0] == ">" else value < limit
+        if beyond or (value == limit and ("=" in op if its_op == "=" else its_op == op or op.endswith("="))):
+            return True
+    return False
+
+
+def _bound(condition: str) -> tuple[str, str, Fraction] | None:
+    """`V1 > 20` or `20 < V1` taken apart."""
+    if match := _LEAST.fullmatch(condition):
+        return match[1], match[2], Fraction(match[3])
+    if match := _LEAST_FLIPPED.fullmatch(condition):
+        return match[3], match[2].translate(_TURNED), Fraction(match[1])
+    return None
 
 
 def _parts(rule: s.RuleStatement, printer: Printer) -> RuleParts | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from augury.algebra.nodes import Compare, Condition, Rule
+from augury.algebra.nodes import AnyOf, Compare, Condition, Rule
 from augury.algebra.terms import Aggregate, Const, Expr
 from augury.algebra.value_bounds import conflict, is_bound
 from augury.compiled import Compiled
@@ -30,15 +30,18 @@ def lint_truths(program: Compiled, findings: Findings) -> None:
 
 def _lint_implied(name: str, where: Iterable[Condition], findings: Findings) -> None:
     """Comparisons that follow from others, or from nothing at all. One that binds a variable says more than that."""
+    where = tuple(where)
     asked = comparisons_of(where)
-    if len(asked) < 1 or conflict(asked):  # W314 says more
+    if conflict(asked):  # W314 says more
         return
+    for choice in (condition for condition in where if isinstance(condition, AnyOf)):
+        _lint_choice(name, choice, asked, findings)
     dropped: set[Compare] = set()
     for comparison in asked:
-        if comparison.op == "=" and not (_is_const(comparison.left) and _is_const(comparison.right)):
+        if comparison.op == "=" and _may_bind(comparison):
             continue
         others = [c for c in asked if c is not comparison and c not in dropped]
-        opposite = Compare(_NEGATED[comparison.op], comparison.left, comparison.right)
+        opposite = _opposite(comparison)
         reasons = [reason for reason in conflict([*others, opposite]) if reason is not opposite]
         if conflict([*others, opposite]) and sum(c.span == comparison.span for c in asked) == 1:
             dropped.add(comparison)
@@ -55,6 +58,31 @@ def _lint_implied(name: str, where: Iterable[Condition], findings: Findings) -> 
                 hint="remove it",
                 fix=fix,
             )
+
+
+def _lint_choice(name: str, choice: AnyOf, asked: tuple[Compare, ...], findings: Findings) -> None:
+    """`X > 3 or X <= 3`: its options cannot all be false."""
+    options = [option[0] for option in choice.options if len(option) == 1]
+    opposites = [_opposite(c) for c in options if isinstance(c, Compare) and is_bound(c)]
+    if reasons := conflict([*asked, *opposites]):
+        span, others = choice.span, [reason.span for reason in reasons if reason not in opposites]
+        notes = [Note(f"{other.quoted} says more", other) for other in dict.fromkeys(others)]
+        why = "" if notes else ", unless a value is null"
+        edits = without(span)
+        fix = Fix("remove the condition", edits) if edits else None
+        message = f"{span.quoted} is always true in `{name}`{why}"
+        findings.add("L104", message, span, *notes, hint="remove it", fix=fix)
+
+
+def _opposite(comparison: Compare) -> Compare:
+    return Compare(_NEGATED[comparison.op], comparison.left, comparison.right)
+
+
+def _may_bind(comparison: Compare) -> bool:
+    """Whether an equation may give a variable its value: not `1 = 1`, nor `X = X`."""
+    if _is_const(comparison.left) and _is_const(comparison.right):
+        return False
+    return comparison.left != comparison.right
 
 
 def _is_const(expr: Expr) -> bool:

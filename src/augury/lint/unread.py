@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.algebra.plan import rule_reads, static_calls
 from augury.compiled import Compiled
-from augury.core.errors import Edit, Findings, Fix, Span
+from augury.core.errors import Edit, Findings, Fix, Span, misspelt
 from augury.language.checks.arity import head_of
 from augury.language.rules import syntax as s
 from augury.language.rules.symbols import name_of
@@ -42,10 +42,14 @@ def _lint_declarations(program: Compiled, read: set[str], findings: Findings) ->
         name for clause in program.plan.clauses for name in (clause.name,) if name in program.plan.static
     }
     derived = {name for name, _ in program.plan.derived}
-    for statement in (x for m in program.modules for x in m.statements):
+    statements = [x for m in program.modules for x in m.statements]
+    undeclared = read - derived - {x.name for x in statements if isinstance(x, s.EventDecl)}
+    for statement in statements:
         match statement:
             case s.EventDecl(name=name) if name not in read and name not in derived:
-                findings.add("L110", f"no rule reads the event `{name}`", name_of(statement))
+                close = misspelt(name, undeclared)
+                hint = f"`{close}` is read, and not declared: is it this event?" if close else None
+                findings.add("L110", f"no rule reads the event `{name}`", name_of(statement), hint=hint)
             case s.StaticDecl(name=name) if name not in asked:
                 findings.add("L110", f"no rule asks for the facts of `{name}`", name_of(statement))
     seen: set[str] = set()

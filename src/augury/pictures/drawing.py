@@ -7,6 +7,7 @@ What a script needs to zoom stands in `data-` attributes, in time points.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -16,7 +17,7 @@ import numpy as np
 
 from augury.core.arrays import Array, Integers
 from augury.core.clock import Clock
-from augury.core.model import Event, Value, show_value
+from augury.core.model import Event, Iri, Value, show_value
 from augury.notation import show_event
 from augury.pictures.axis import about_length, ticks
 from augury.pictures.lanes import Kind, Lane, Scene
@@ -29,6 +30,7 @@ _MARGIN, _ROW, _PAD, _HISTOGRAM, _AXIS, _BAR = 16.0, 20.0, 7.0, 40.0, 40.0, 12.0
 _BIN, _LEVELS = 4.0, 4  # pixels of a bin, and how often it is divided for those who zoom
 _SINGLE = 300  # events of a lane that may be drawn one by one
 _LONGEST = 26  # letters of a label
+_READ = 100  # letters of a text that are looked at for one
 
 
 @dataclass(frozen=True)
@@ -148,15 +150,24 @@ def _lane(drawing: Drawing, number: int, lane: Lane) -> tuple[list[str], list[st
     return behind, body
 
 
-def label_of(event: Event) -> str:
+def label_of(event: Event, longest: int = _LONGEST) -> str:
     """The arguments of an event in a few letters."""
     if event.type.startswith("<"):
         return ""  # the text of a graph
-    return _cut(", ".join(" ".join(_short(arg).split()) for arg in event.args), _LONGEST)
+    return _cut(", ".join(" ".join(_short(arg).split()) for arg in event.args), longest)
 
 
 def _short(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:.5g}" if isinstance(value, float) else show_value(value)
+    """A value in a few letters: of a name of the web, the part behind its namespace."""
+    match value:
+        case str():
+            return value[:_READ]
+        case float():
+            return f"{value:.5g}"
+        case Iri(text):
+            return re.split("[/#]", text.rstrip("/#"))[-1] or show_value(value)
+        case _:
+            return show_value(value)
 
 
 def _cut(text: str, most: int) -> str:
@@ -370,5 +381,7 @@ def _axis(clock: Clock, scale: Scale, top: float, bottom: float) -> list[str]:
             result.append(_text(round(x, 1), bottom + 31, mark.below, size=10, anchor="middle", opacity="0.7"))
     result.append("</g>")
     unit = "UTC" if clock.kind == "timestamp" else "ticks"
-    result.append(_text(scale.left - 10, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))
+    first = min((scale(mark.time) - text_width(mark.text) / 2 for mark in marks[:1]), default=scale.left)
+    x = round(min(scale.left - 10, first - 6), 1)
+    result.append(_text(x, bottom + 17, unit, size=10, anchor="end", opacity="0.65"))
     return result

@@ -60,20 +60,18 @@ def _packed(
     return [result[i] for i in range(len(marks))]
 
 
-def _room(left: float, right: float) -> tuple[float, float]:
-    return left - RADIUS - 1, right + RADIUS + 1
-
-
 def _ways(
     left: float, right: float, label: str, inside: bool, bounds: tuple[float, float]
 ) -> list[tuple[tuple[float, float], float | None, Literal["start", "end"]]]:
     """The room that a mark and its label need: the label inside, behind or ahead of it."""
-    first, last = _room(left, right)
+    first, last = left - RADIUS - 1, right + RADIUS + 1
+    # A point has room around it; bars may meet, as windows by the clock and values of a fact do.
+    alone = (left, right) if right - left > 2 * RADIUS else (first, last)
     width = text_width(label)
     if not label:
-        return [((first, last), None, "start")]
+        return [(alone, None, "start")]
     if inside and right - left >= width + 2 * _GAP:
-        return [((first, last), left + _GAP, "start")]
+        return [(alone, left + _GAP, "start")]
     ways: list[tuple[tuple[float, float], float | None, Literal["start", "end"]]] = []
     if last + _GAP + width <= bounds[1]:
         ways.append(((first, last + _GAP + width), last + _GAP / 2, "start"))

@@ -24,7 +24,7 @@ class Sample:
     bytes: int
 
 
-class Watched(Protocol):
+class WatchableSession(Protocol):
     """What has figures of itself, as a session does."""
 
     def stats(self) -> dict[str, Any]: ...
@@ -33,7 +33,7 @@ class Watched(Protocol):
 class Watch:
     """Looks at a session now and then: `watch.look()` after pushes, `watch.chart()` in the end."""
 
-    def __init__(self, session: Watched) -> None:
+    def __init__(self, session: WatchableSession) -> None:
         self.session, self._began = session, time.monotonic()
         self.samples: list[Sample] = []
         self.look()

@@ -17,6 +17,7 @@ from augury.engine.runtime import Runtime
 from augury.entailment import Derivation
 from augury.explain.derivations import CircuitDerivations
 from augury.pictures import Lane, Scene, lanes_of
+from augury.pictures.held_lanes import held_lanes, made_by
 from augury.sinks import AnswerPart, Answers
 from augury.storage.table import END, START, Table
 
@@ -30,9 +31,10 @@ def scene_of(
     now: int | None = None,
 ) -> Scene:
     """The inputs that the session holds, the events derived from them, and the answers, including retracted ones."""
-    lanes = list(_inputs(circuit))
+    lanes = [*_inputs(circuit), *held_lanes(circuit, now)]
+    makers = {type for types in plan.made.values() for type in types}
     for (name, arity), derived in circuit.derived.items():
-        if name not in plan.outputs and (name, arity) in plan.derived:
+        if name not in plan.outputs and (name, arity) in plan.derived and (name, arity) not in makers:
             table = derived.out.table
             rows = table.standing()
             lanes.append(_lane(circuit, name, table, rows if now is None else rows[table.data[END, rows] <= now]))
@@ -77,7 +79,7 @@ class _SceneDerivations:
 
     def parts(self, event: Event) -> Sequence[Event]:
         """What an event was made of: by its first derivation; where that is gone, the inputs of its trace."""
-        ways = self._ways(event)
+        ways = self._ways(made_by(self.circuit, event) or event)
         if ways is None:
             return [source for id in event.trace if (source := self._input(id)) is not None]
         return [part for part in ways[0].parts if part.id != event.id] if ways else []

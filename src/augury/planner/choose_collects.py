@@ -130,7 +130,7 @@ def _rows_of_one(rule: Rule, number: int, rows: Reading) -> RowsOfOne:
 
 
 def _has_running_totals(collect: Collect, outer: Set[str], plan: Plan) -> bool:
-    """Whether the totals of a window follow from running totals of what is collected, or from ranks."""
+    """Whether the totals of a window follow from running totals of the collected rows, or from ranks."""
     few = collect.last is not None and collect.last <= _FEW
     if collect.where or (collect.none if collect.by else few):  # what is no group has no value of `by`
         return False

@@ -38,7 +38,7 @@ def infer_types(specs: Iterable[s.Spec], earlier: Iterable[s.Spec], plan: Plan, 
 
 
 def either_type(first: str, second: str) -> str:
-    """The type of what is of one type or of another."""
+    """The common type of values of two types."""
     if first == second or not second:
         return first
     if not first:
@@ -86,7 +86,7 @@ class _Inference:
         return env
 
     def _environment(self, spec: s.Spec) -> Types:
-        """The types of what an operator has in hand when it makes a row."""
+        """The types of the columns that an operator reads when it makes a row."""
         env = self._read(spec.inputs)
         match spec:
             case s.ScanSpec():

@@ -514,7 +514,7 @@ class _Lowering:
         return (Collect(_either(patterns), "#match", totals=(total,)),)
 
     def _without(self, number: int, run: Run, values: dict[str, Expr], gaps: _Gaps) -> tuple[Node, dict[str, Expr]]:
-        """Matches of a run as events with all that is asked of them, and nothing of what must be absent."""
+        """Matches of a run as events with all conditions on them, except for absences."""
         type, columns = self._name(f"match {number}"), dict[str, Expr]()
         for v, value in values.items():
             columns[f"{v}"] = value

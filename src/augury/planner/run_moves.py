@@ -35,7 +35,7 @@ class Move:
 
 
 def left_out(part: int) -> str:
-    """Stands for the presence of a part, where a condition is asked of it."""
+    """The presence of a part, as an operand of conditions."""
     return f"#part {part}"
 
 

@@ -35,9 +35,9 @@ class CodedTerms:
         return triples.renumbered(others)
 
     def numbers(self, codes: Codes) -> Array:
-        """The numbers of the terms that codes stand for."""
+        """The numbers of the terms of codes."""
         if len(codes) and not (codes & 1).all():
-            raise RunError("a value is no RDF term")
+            raise RunError("a value is not an RDF term")
         places = codes >> 1
         self._numbers = _room(self._numbers, int(places.max(initial=0)) + 1)
         result: Array = self._numbers[places]
@@ -62,7 +62,7 @@ class CodedTerms:
         return np.where(numbers == UNBOUND, NULL, self._codes[numbers])
 
     def values(self, numbers: Integers) -> Array:
-        """The codes of the values that terms stand for."""
+        """The codes of the values of terms."""
         self._values = _room(self._values, len(self.terms))
         new = unique(numbers[(numbers != UNBOUND) & (self._values[numbers] == _UNKNOWN)])
         self._values[new] = [self._encode(self.terms.value(int(n))) for n in new]

@@ -33,7 +33,7 @@ def expressions_over(terms: Terms) -> TermExpressions:
     """Expressions that are asked of matches."""
 
     def no_exists(_: Exists, __: SolutionTable) -> Array:
-        raise RunError("EXISTS is asked of a match, which is no graph")
+        raise RunError("EXISTS needs a graph, and a match is not one")
 
     return TermExpressions(terms, no_exists)
 
@@ -79,7 +79,7 @@ class FirstBound(TermFunction):
 
 @dataclass(frozen=True)
 class AsValue(TermFunction):
-    """The value that a term stands for."""
+    """The value of a term."""
 
     names: tuple[str, ...] = ("term",)
 

@@ -23,7 +23,7 @@ from augury.algebra.window_lengths import time_points
 from augury.core.bounds import MAX_TIME, MIN_TIME
 from augury.core.clock import Timestamp
 from augury.core.errors import RunError
-from augury.core.model import Event, OrderKey, Value, order_key
+from augury.core.model import Event, OrderKey, Value, has_null, order_key
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.semantics.occurrences import HeldInterval, Row, distinct
 from augury.semantics.policy_choice import Pair, PairChooser, occurrences, pair_of, per_values
@@ -271,7 +271,7 @@ class World:
         for row in sorted(self.rows(node.input), key=lambda r: (r.start, r.end)):
             values = tuple(row.binding[v] for v in node.key)
             key = tuple(map(order_key, values))
-            if any(value is None for value in values):
+            if any(map(has_null, values)):
                 continue
             sessions_of_key = groups.setdefault(key, [])
             if sessions_of_key and row.start <= sessions_of_key[-1].end:

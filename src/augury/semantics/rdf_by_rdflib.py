@@ -58,7 +58,7 @@ def as_rdflib(term: s.RdfTerm) -> RdfTerm:
 
 
 def value_from(term: RdfTerm | None) -> Value:
-    """The value that a term stands for, as for all RDF; unbound is null."""
+    """The value of a term, as for all RDF; unbound is null."""
     import rdflib
 
     match term:

@@ -28,7 +28,7 @@ from augury.algebra.ready import binds, is_ready
 from augury.algebra.run_terms import asked_of, outer_variables, part_variables, run_variables
 from augury.algebra.scalar import RowError
 from augury.algebra.terms import Aggregate, Const, Expr, Prev, mapped_term, walk
-from augury.core.model import Event, OrderKey, Value, order_key
+from augury.core.model import Event, OrderKey, Value, has_null, order_key
 from augury.semantics.occurrences import Row
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class RunEvaluator:
     def _with(self, match: RunMatch, part: RunPart, row: Row) -> Iterator[RunMatch]:
         """The match with one more iteration, in each way in which it joins and meets the conditions asked of it."""
         tried = self._joined(match, part, row)
-        if tried is None or any(tried.binding[v] is None for v in self.run.key):
+        if tried is None or any(has_null(tried.binding[v]) for v in self.run.key):
             return
         number, count = len(match.completed), len(match.iterations)
         for held, unasked in self._held(part.where, tried, match):

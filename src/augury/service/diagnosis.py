@@ -61,7 +61,10 @@ def _java() -> CheckResult:
     java = shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '')}/bin{os.pathsep}{os.environ.get('PATH', '')}")
     if java is None:
         return CheckResult("Java", "warning", "not installed", "install Java 17 to run on Spark; a service needs none")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False).stderr
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return CheckResult("Java", "warning", f"{java} does not answer: {type(error).__name__}", "reinstall Java 17")
     version = said.partition('"')[2].partition('"')[0]
     if version.partition(".")[0] not in ("17", "21"):
         return CheckResult("Java", "warning", version, "Spark 4 needs Java 17 or 21")

@@ -107,6 +107,7 @@ class LiveService:
             if twice is not None:
                 raise RunError(f"the {what} {twice} is named twice")
         self.program = self.compile(None)
+        self._modified = self._seen = self._stamps()
         self.state = StateDirectory(self.options.state, self.options.sync)
         self.metrics = ServiceMetrics(self)
         self.number = 0  # of the last step
@@ -270,8 +271,7 @@ class LiveService:
 
     def _begin(self) -> None:
         stepper = self._running
-        self._started = self._saved_at = self._looked = time.monotonic()
-        self._modified = self._stamps()
+        self._saved_at = self._looked = time.monotonic()
         facts = [feed for feed in self.feeds if feed.source.facts]
         for feed in facts:
             feed.start(stepper.positions.get(feed.name))
@@ -321,34 +321,23 @@ class LiveService:
             except queue.Empty:
                 break
             events, size = events + len(result[-1][1]), size + len(result[-1][1].data)
+        for feed, delivery in result:
+            feed.take(delivery)
         return result
 
     def _step_of(self, deliveries: list[tuple[SourceFeed, Delivery]], ended: bool) -> Step | None:
         """The next step; None where nothing has come and nothing is idle that was not."""
         stepper = self._running
         listed = tuple((feed.name, delivery) for feed, delivery in deliveries)
-        parts = tuple(part for feed in self.feeds for part in feed.parts() if part not in stepper.watermarks.ends)
-        idle = self._idle()
+        awaited = {part: feed for feed in self.feeds for part in feed.parts}
+        ends = stepper.watermarks.ends
+        parts = tuple(part for part in awaited if part not in ends)
+        idle = {part for part in ends if part not in awaited or awaited[part].is_idle(part, self.options.idle)}
         promise = self._promise() if not deliveries else None
         news = None if frozenset(idle) == stepper.watermarks.idle else tuple(sorted(idle))
         if not deliveries and news is None and promise is None and not parts and not ended:
             return None
         return Step(self.number + 1, listed, parts, news, promise, over=ended)
-
-    def _idle(self) -> set[str]:
-        now, result = time.monotonic(), set[str]()
-        stepper = self._running
-        by_name = {feed.name: feed for feed in self.feeds}
-        for part in stepper.watermarks.ends:
-            name, _, rest = part.partition("\t")
-            feed = by_name.get(name)
-            if feed is None or feed.ended:
-                result.add(part)
-                continue
-            last = max(feed.active.values(), default=0.0) if not rest else feed.active.get(rest, 0.0)
-            if now - max(last, self._started) >= self.options.idle:
-                result.add(part)
-        return result
 
     def _promise(self) -> int | None:
         """What the wall clock promises while nothing comes, once a second."""
@@ -430,17 +419,19 @@ class LiveService:
 
     # The program
 
-    def _stamps(self) -> dict[str, float]:
+    def _stamps(self) -> dict[str, tuple[int, int]]:
         names = [source.name for source in sources_of(self.program)]
-        result: dict[str, float] = {}
+        result: dict[str, tuple[int, int]] = {}
         for name in names:
             with suppress(OSError):
-                result[name] = os.stat(name).st_mtime
+                stat = os.stat(name)
+                result[name] = (stat.st_mtime_ns, stat.st_size)
         return result
 
     def _has_changed(self, now: float) -> bool:
-        self._looked = now
-        return self.options.watch and self._stamps() != self._modified
+        """Whether the program is another one than that which runs, and the same as at the last look: it may be half written."""
+        self._looked, before, self._seen = now, self._seen, self._stamps()
+        return self.options.watch and self._seen != self._modified and self._seen == before
 
     def _switch(self) -> None:
         """Takes over the program of now, where it can be."""

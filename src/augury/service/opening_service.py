@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from augury.connectors import AnswerSink, EventSource, connectors
 from augury.connectors.python_ends import CallbackSink, IterableSource
@@ -16,6 +17,7 @@ from augury.service.live_service import LiveService, Log, NamedSink, NamedSource
 from augury.settings import Settings, length
 
 SourceForm: TypeAlias = str | EventSource | Iterable[Any]
+NamedEnd = TypeVar("NamedEnd", NamedSource, NamedSink)
 SinkForm: TypeAlias = str | AnswerSink | Callable[[dict[str, Any]], object]
 
 
@@ -70,9 +72,20 @@ def open_service(
     ends += [NamedSource.of(address, facts=name) for name, address in followed.items()]
     remaining = {name: value for name, value in facts.items() if name not in followed}
     return LiveService(
-        compiled, ends, [NamedSink.of(sink) for sink in sinks], settings.options(program.plan.tick),
+        compiled, _numbered(ends), _numbered([NamedSink.of(sink) for sink in sinks]), settings.options(program.plan.tick),
         settings.of_session(program, bool(followed)), remaining, rdf, log,
     )  # fmt: skip
+
+
+def _numbered(ends: Sequence[NamedEnd]) -> list[NamedEnd]:
+    """Connectors and iterables have no address that would tell them apart: the second one is `IterableSource 2`."""
+    result: list[NamedEnd] = []
+    numbers = Counter[str]()
+    for end in ends:
+        plain = end.name == type(end.source if isinstance(end, NamedSource) else end.sink).__name__
+        numbers[end.name] += plain
+        result.append(replace(end, name=f"{end.name} {numbers[end.name]}") if numbers[end.name] > 1 and plain else end)
+    return result
 
 
 def is_followed(source: Any) -> bool:

@@ -32,6 +32,7 @@ class SinkWriter:
     seconds: float = 0.0
     latency: float = 0.0  # of the last write, from the arrival of its first event
     latencies: Callable[[float, int], None] = lambda seconds, rows: None
+    traced: Callable[[str, RenderedChanges, float], None] = lambda name, changes, seconds: None
     _last: int = 0
     _waiting: deque[tuple[RenderedChanges, float]] = field(default_factory=deque)
     _rows: int = 0
@@ -144,6 +145,7 @@ class SinkWriter:
         self.latency = now - batch[0][1]
         for changes, born in batch:
             self.latencies(now - born, len(changes))
+            self.traced(self.name, changes, now - born)
         with self._changed:
             self.written += rows
             self._rows -= rows

@@ -28,7 +28,7 @@ def check_folder(destination: str, types: Iterable[str] = ()) -> None:
             check_folder(str(entry))
         elif not _WRITTEN.fullmatch(entry.name):
             raise DataError(
-                f"has other files, such as {entry.name}, and would be written anew", destination, "name a new folder"
+                f"has other files, such as {entry.name}, and would be overwritten", destination, "name a new folder"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,23 +87,7 @@ class ArrowCells(ArrayCells):
         return self.array.type
 
     def refused(self) -> tuple[str, str] | None:
-        kind, t = self.kind, pa.types
-        while t.is_dictionary(kind) or is_list(kind):
-            kind = kind.value_type
-        readable = (
-            t.is_null,
-            t.is_boolean,
-            t.is_integer,
-            t.is_floating,
-            is_text,
-            t.is_timestamp,
-            t.is_date,
-            t.is_duration,
-        )
-        if any(is_kind(kind) for is_kind in readable) or _is_term(kind):
-            return None
-        nested, number = t.is_struct(kind) or t.is_map(kind), t.is_decimal(kind)
-        return str(self.kind), "make it a double" if number else "select its fields" if nested else "make it text"
+        return refused_type(self.kind)
 
     def times(self, clock: Clock) -> Times:
         kind = self.array.type
@@ -132,6 +117,28 @@ class ArrowCells(ArrayCells):
         return super().texts()
 
 
+@lru_cache(256)  # a push asks for each of its columns
+def refused_type(kind: Any) -> tuple[str, str] | None:
+    """Why no value of the language can be in a column of a type of Arrow, and what to do about it."""
+    t, inner = pa.types, kind
+    while t.is_dictionary(inner) or is_list(inner):
+        inner = inner.value_type
+    readable = (
+        t.is_null,
+        t.is_boolean,
+        t.is_integer,
+        t.is_floating,
+        is_text,
+        t.is_timestamp,
+        t.is_date,
+        t.is_duration,
+    )
+    if any(is_kind(inner) for is_kind in readable) or _is_term(inner):
+        return None
+    nested, number = t.is_struct(inner) or t.is_map(inner), t.is_decimal(inner)
+    return str(kind), "make it a double" if number else "select its fields" if nested else "make it text"
+
+
 def _is_term(kind: Any) -> bool:
     """Whether a struct is a nested term: its functor and its arguments."""
     if not pa.types.is_struct(kind) or sorted(f.name for f in kind) != ["args", "functor"]:
@@ -145,6 +152,7 @@ def _without_views(array: Any) -> Any:
     return array if kind == array.type else array.cast(kind)
 
 
+@lru_cache(256)
 def viewless(kind: Any) -> Any:
     """A type of Arrow with plain text in place of views, at any depth."""
     t = pa.types

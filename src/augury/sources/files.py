@@ -213,7 +213,7 @@ def _table_of(items: Items) -> Any:
     """Objects as a table: its columns are all keys that one of them has."""
     wrong = next((row for row, item in enumerate(items.objects) if not isinstance(item, dict)), None)
     if wrong is not None:
-        raise DataError("is no object, so that the file is no table", items.location_of(wrong))
+        raise DataError("is not an object, so the file is not a table", items.location_of(wrong))
     keys = dict.fromkeys(key for item in items.objects for key in item)
     return pa.table({key: [item.get(key) for item in items.objects] for key in keys})
 
@@ -339,7 +339,7 @@ def _graphs(stream: Any, source: SourceFile, plan: Plan | None) -> Iterator[Shee
     form = FORMATS[source.form()].title
     if source.type is None:
         hint = f"name the stream of its events: --events '<http://example.org/stock>={source.path}'"
-        raise DataError(f"is {form}, whose graphs are events, but of which stream is not said", source.location, hint)
+        raise DataError(f"is {form}, whose graphs are events, but no stream is named", source.location, hint)
     return named_graphs.read(stream, source.location, form, source.time_predicate)
 
 

@@ -43,6 +43,12 @@ class ColumnNames:
         """Every name that is no attribute of an undeclared type; `time` is none even where another column has the time."""
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known, self.version)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The columns that may be named by a path into a nested one, as `meta.ts`."""
+        columns = (*self.all, *(column for _, _, column in self.renamed))
+        return tuple(name for name in dict.fromkeys(columns) if "." in name)
+
 
 NAMES = ColumnNames()
 
@@ -139,7 +145,7 @@ class EventHeading:
         column = self.names.type
         if self.type is not None and column in self.columns and column not in self.own_columns(self.type, plan):
             raise DataError(
-                f"has a column `{column}`, but all its events are to be `{self.type}`",
+                f"has a column `{column}`, but the source says that all its events are `{self.type}`",
                 self.location,
                 f"leave out `{self.type}`, and each row is of the type that it names; if it is an attribute, declare it: `event {self.type}(…, {column}: string).`",
             )

@@ -75,7 +75,7 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
             raise DataError("a revocation names the id of an event", hint='{"op": "revoke", "id": "e7"}')
         return Revocation(id, since, number)
     if op not in (None, "insert", "replace"):
-        raise DataError(f"unknown op {brief(op)}", hint="it is insert, replace or revoke")
+        raise DataError(f"unknown op {brief(op)}", hint="it must be insert, replace or revoke")
     if op == "replace" and number is None:
         raise DataError("a replacement names its version", hint=_REPLACE)
     check_version(number or 0, id)
@@ -104,7 +104,7 @@ def version_of(cell: object, column: str) -> int | None:
 def check_version(version: int, id: str) -> None:
     """Refuses a version that is none, or that no id has."""
     if type(version) is not int or not MIN_INT < version <= MAX_INT:
-        raise DataError(f"a version is a whole number of 64 bits, not {brief(version)}")
+        raise DataError(f"a version must fit into 64 bits, not {brief(version)}")
     if version and not id:
         raise DataError(VERSION_NEEDS_ID, hint=_REPLACE)
 
@@ -114,7 +114,7 @@ def _check_point(time: int | None, what: str) -> None:
     if time is None:
         return
     if type(time) is not int:
-        raise DataError(f"{what}: {brief(time)} is no time point: a time point is an integer")
+        raise DataError(f"{what}: {brief(time)} is not a time point, which is an integer")
     try:
         check_time(time)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file that are unpacked when somebody looks at them."""
+"""Columns of a Parquet file that are unpacked on access."""
 
 from __future__ import annotations
 

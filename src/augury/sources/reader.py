@@ -465,7 +465,7 @@ class Reader:
 
 
 def _versions(cells: Cells, column: str) -> Array:
-    """The versions of a column, MISSING where none is said."""
+    """The versions of a column, MISSING where there is none."""
     column = cells.plain()
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
         if len(column) and int(column.min()) == MISSING:
@@ -479,7 +479,7 @@ def _versions(cells: Cells, column: str) -> Array:
 
 
 def _checked_versions(versions: Array, ids: list[str | None] | None) -> Array | None:
-    """Versions, 0 where none is said; nothing where all are. One that no id has is refused."""
+    """Versions, 0 where there is none; nothing where all are. One without an id is refused."""
     versions = np.where(versions == MISSING, 0, versions)
     numbered = np.flatnonzero(versions)
     if not len(numbered):
@@ -551,7 +551,7 @@ def _columns_of(table: object) -> list[str]:
 
 
 def first_time(items: Iterable[object], names: ColumnNames = NAMES) -> object:
-    """The first time that an input names; where none can be read, the first thing that stands for one."""
+    """The first time that an input names; where none can be read, the first thing in the place of one."""
     said: object = None
     for item in items:
         if isinstance(item, Event):

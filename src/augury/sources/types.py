@@ -137,7 +137,7 @@ TYPES: dict[str, Type] = {
 
 
 def is_null(value: object) -> bool:
-    """Whether something of Python stands for null: None, NaN, and what pandas has for them."""
+    """Whether a Python value means null: None, NaN, and the nulls of pandas."""
     if value is None or (isinstance(value, float | datetime) and value != value):
         return True
     return type(value).__name__ == "NAType"
@@ -164,7 +164,7 @@ def value_of(value: object, depth: int = 0) -> Value:
         case int() if not MIN_INT <= value <= MAX_INT:
             raise DataError(f"an integer beyond 64 bits: {brief(value)}")
         case Decimal():
-            raise DataError(f"a decimal number, which no value can be: {value}", hint="make it a float, or text")
+            raise DataError(f"a decimal number, which is not supported: {value}", hint="make it a float, or text")
         case Term(functor, args) | {"functor": str(functor), "args": [*args]}:
             return Term(functor, _values(args, depth))
         case list() | tuple():
@@ -191,7 +191,7 @@ def _values(items: Iterable[object], depth: int) -> tuple[Value, ...]:
 
 
 def text_of(value: object) -> str | None:
-    """An id, or what is done, as text; None where nothing is said."""
+    """An id or an op as text; None where it is missing."""
     if isinstance(value, str):
         return characters(value) or None
     result = value_of(value) if type(value) is not int or value.bit_length() > 1000 else value

@@ -91,7 +91,7 @@ class Detections(Outputs):
         return answers.withColumn("alone", alone).dropDuplicates(["type", "id", "alone"]).drop("alone")
 
     def _clocked(self, answers: DataFrame, plan: Plan) -> DataFrame:
-        """Without what lies ahead of the clock: it stands at the greatest end of an event, unless it was said."""
+        """Without answers ahead of the clock, which is the greatest end of an event unless `until` is given."""
         if self.until is not None:
             return answers.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
@@ -112,7 +112,7 @@ class Detections(Outputs):
 
     @property
     def _now(self) -> DataFrame:
-        """Where the clock stands at the end: at the greatest end of an event, unless it was said."""
+        """The clock at the end: `until`, or the greatest end of an event."""
         return self._all.agg((F.max("end") if self.until is None else F.lit(self.until)).alias("now"))
 
     def _first(self) -> DataFrame:
@@ -152,7 +152,7 @@ class Detections(Outputs):
     def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""
         pipeline = self.pipeline
-        events = [self._standing(e) for e in pipeline.events(staged.plan, stage, pipeline.own_types(staged, stage))]
+        events = [self._standing(e) for e in pipeline.events(staged, stage, pipeline.own_types(staged, stage))]
         if before is None:
             points = [] if pipeline.points else ["start"]
             chosen = [

@@ -32,7 +32,7 @@ def json_text(column: Column, kind: str) -> Column:
 
 
 def _json(column: Column) -> Column:
-    """A column of Spark as JSON text: what stands for a field of an object."""
+    """A column of Spark as JSON text, for a field of an object."""
     wrapped = F.to_json(
         F.struct(column.alias("v")), {"ignoreNullFields": "false", "timestampFormat": _ISO, "timeZone": "UTC"}
     )

@@ -155,7 +155,7 @@ class _Rewriting:
                     self._clause(call, clause)
 
     def _closure(self, call: _Call) -> None:
-        """One row for each pair of what is asked for and what it reaches."""
+        """One row for each pair of a demanded value and one that it reaches."""
         edge, name = self.transitive[call.predicate], call.answers[0]
         self.whole(edge)
         first, then = (name, edge[0]) if call.mode[0] else (edge[0], name)

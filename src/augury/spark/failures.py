@@ -37,7 +37,7 @@ _STOPPED = re.compile(
 
 @contextmanager
 def user_errors(places: Places | None = None) -> Iterator[None]:
-    """What Spark raises, as an error that says what a user can do something about."""
+    """Exceptions of Spark as errors that name the cause a user can remove."""
     try:
         yield
     except AuguryError:

@@ -25,8 +25,10 @@ from augury.sources.json_array import is_array
 from augury.sources.reader import EventTypes
 from augury.spark.failures import first_line
 from augury.spark.inputs import EventFrame, TypeColumns, clock_of, sources
+from augury.spark.kafka_topics import is_kafka, message_lines
 from augury.spark.layout import declared_kind, sql_type
 from augury.spark.line_reader import Header
+from augury.spark.nested import with_paths
 from augury.spark.text_files import TextFiles, TextTable, first_time, head_of, header_of, lines, lines_of_arrays
 
 _SAMPLE = 100  # lines of a file elsewhere that tell what it looks like
@@ -68,6 +70,8 @@ class FileReader:
         """The events of a file, a folder or a pattern or, in a stream, a folder that grows; none where all files are empty."""
         if source.type is not None and (problem := EventTypes(self.plan, self.strict).unknown(source.type)) is not None:
             raise DataError(problem.message, source.location, problem.hint)
+        if is_kafka(source.path):
+            return self._messages(source)
         files = self._files(source)
         form = files[0].form() if files else self._form(source)
         for file in files:
@@ -115,7 +119,7 @@ class FileReader:
         except DataError:
             if self.streaming:
                 hint = f"say it: --events '{source.path.rstrip('/')}/*.jsonl'"
-                raise DataError("has no files yet, so that their kind is not known", source.location, hint) from None
+                raise DataError("has no files yet, so their format is unknown", source.location, hint) from None
             raise
 
     def _paths(self, source: SourceFile, files: Sequence[SourceFile]) -> list[str]:
@@ -145,7 +149,7 @@ class FileReader:
                 raise DataError(
                     "has files with different headers", source.location, "a stream reads files with one header"
                 )
-            raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
+            raise DataError("has no file yet, so its columns are unknown", source.location, _NO_FILE)
         tables = [TextTable(self._lines(source, some, "csv"), header) for header, some in headers.items()]
         return self._text(source, "csv", tables, first_time(heads, "csv", self.plan)) if tables else []
 
@@ -156,6 +160,20 @@ class FileReader:
             return []
         arrays = any(is_array(head) for _, head in heads)
         return self._text(source, "jsonl", [TextTable(self._lines(source, files, "jsonl", arrays))], first)
+
+    def _messages(self, source: SourceFile) -> list[TextFiles]:
+        """The topics of an address; their first messages, of a history, say the clock."""
+        past = message_lines(self.spark, source.path, streaming=False)
+        rows = past.limit(_SAMPLE).collect()
+        head = b"".join(bytes(row[0]) + b"\n" for row in rows)
+        first = first_time([(source, head)], "jsonl", self.plan)
+        if first is None and not self.streaming:
+            return []
+        if first is None and self.task.settings.clock is None and self.plan.tick is None:
+            hint = "say --clock timestamp, or logical for numbers that are no times"
+            raise DataError("has no message yet that says what its times are", source.location, hint)
+        table = message_lines(self.spark, source.path, streaming=True) if self.streaming else past
+        return self._text(source, "jsonl", [TextTable(table)], first)
 
     def _heads(self, source: SourceFile, files: list[SourceFile]) -> Iterator[tuple[SourceFile, bytes]]:
         """The first lines of each file; Spark reads those of another machine."""
@@ -182,7 +200,7 @@ class FileReader:
         try:
             if self.streaming:
                 if not files:
-                    raise DataError("has no file yet, so that its columns are not known", source.location, _NO_FILE)
+                    raise DataError("has no file yet, so its columns are unknown", source.location, _NO_FILE)
                 path, reader = self._watched(source, "parquet")
                 frame = reader.schema(self.spark.read.parquet(paths[0]).schema).parquet(path)
             else:
@@ -202,6 +220,7 @@ class FileReader:
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column finds the types of its events."""
+        frame = with_paths(frame, source.names.paths)
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         position = files[0].location if len(files) == 1 else source.location
         EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.stages import live_slice, sliced
 from augury.compiled import Compiled
@@ -24,6 +23,7 @@ from augury.engine.found import AnswerRows
 from augury.engine.session import Session
 from augury.engine.snapshot import fingerprint, restored
 from augury.engine.trace import StepCache, Traces
+from augury.planner.cut_rules import rule_of_part
 from augury.settings import Settings
 from augury.spark.layout import FAMILY, JOINT, Layout, batches
 from augury.spark.shipped import Shipped
@@ -114,7 +114,7 @@ class Work:
 
     @property
     def taken(self) -> list[int]:
-        """The codes of what the stage takes in; what it makes too, but earlier ones have made, is just passed on."""
+        """The codes of the types that the stage reads; its own types that earlier stages have made are just passed on."""
         more, plan = len(self.extra), self.plan
         types = [(code, (name, arity + more)) for code, (name, arity) in enumerate(self.layout.types)]
         return [c for c, t in types if t in plan.event_types and (c not in self.forward or t in plan.given)]

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from augury.engine.session import Session
 from augury.spark.checkpoint import StreamOptions, earlier_program
+from augury.spark.checkpoint_files import last_batches
 from augury.spark.failures import user_errors
 from augury.spark.heartbeats import BEATS
 from augury.spark.job import FileRun
@@ -26,11 +27,12 @@ from augury.spark.stream import DetectionStream, Processor, Version
 
 @dataclass(frozen=True)
 class BucketSession:
-    """What a bucket of a stage holds."""
+    """What a bucket of a stage holds; `extra` arguments of its events are not those of the program."""
 
     stage: int
     bucket: int
     session: Session
+    extra: int = 0
 
 
 class StreamState(FileRun):
@@ -42,7 +44,8 @@ class StreamState(FileRun):
         saved: dict[str, Any] = {
             name: getattr(settings, name) or options.saved.get(name) for name in ("clock", "time_unit")
         }
-        task = replace(options.task, settings=replace(settings, **saved))
+        events = tuple(map(options.spooled, options.task.events))
+        task = replace(options.task, events=events, settings=replace(settings, **saved))
         self.beats = options.checkpoint / BEATS if options.saved.get("idle") else None
         super().__init__(spark, task, Execution(buckets=options.buckets), streaming=True, beats=self.beats)
         with user_errors(self.places), warnings.catch_warnings():
@@ -56,18 +59,18 @@ class StreamState(FileRun):
         return Version(DetectionStream(run.pipeline), saved["since"])
 
     def sessions(self) -> Iterator[BucketSession]:
-        """The session of each bucket that has one, stage by stage."""
+        """The session of each bucket that has one, stage by stage; none before the first batch is complete."""
+        if last_batches(self.options.spark)[1] is None:
+            return
         stream, outputs = self.stream, self.pipeline.plan.outputs
         processors = stream.processors(self.pipeline.staged(outputs, alone=stream.buckets == 1, live=True))
         with user_errors(self.places):
-            operators = sorted(
-                (self.options.checkpoint / "spark" / "state").glob("[0-9]*"), key=lambda path: int(path.name)
-            )
+            operators = sorted((self.options.spark / "state").glob("[0-9]*"), key=lambda path: int(path.name))
             kept = [bucket for path in operators for bucket in self._buckets(path)]
         for number, processor in sorted(processors.items()):
             for bucket in sorted(kept, key=lambda bucket: bucket.number):
                 if bucket.stage == number:
-                    yield BucketSession(number, bucket.number, bucket.opened(processor))
+                    yield BucketSession(number, bucket.number, bucket.opened(processor), len(processor.work.extra))
 
     def _buckets(self, operator: Path) -> list[KeptBucket]:
         """What the state store of an operator holds, by bucket."""
@@ -83,7 +86,7 @@ class StreamState(FileRun):
 
     def _read(self, operator: Path, name: str) -> Any:
         reader = self.spark.read.format("statestore").option("operatorId", operator.name).option("stateVarName", name)
-        return reader.load(str((self.options.checkpoint / "spark").absolute()))
+        return reader.load(str(self.options.spark.absolute()))
 
 
 class KeptBucket:

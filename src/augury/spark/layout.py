@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.cuts import is_part
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import (
     AnyOf,
@@ -39,6 +38,7 @@ from augury.algebra.terms import FILTERED, Aggregate, Apply, Build, Const, Expr,
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.model import Iri, Value, type_name
 from augury.engine.decoding import from_tagged
+from augury.planner.cut_rules import is_part
 from augury.sources import Batch, Coded
 from augury.storage.unique import unique
 

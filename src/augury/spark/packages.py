@@ -86,7 +86,7 @@ def _among(codes: pa.ChunkedArray, wanted: list[int]) -> pa.ChunkedArray:
 
 
 def serialised(table: pa.Table) -> bytes:
-    """A table as bytes, without columns that say nothing."""
+    """A table as bytes, without columns that are null or implied: start where it is end, op where all are inserted."""
     sink = pa.BufferOutputStream()
     silent = {n for n in table.column_names if table.column(n).null_count == len(table)}
     if "start" in table.column_names and table.column("start").equals(table.column("end")):

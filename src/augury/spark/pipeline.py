@@ -11,7 +11,6 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from augury.algebra.cuts import cut_rules
 from augury.algebra.place import reading
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.stages import Stage, Stages, needed, one_stage, stages
@@ -22,12 +21,15 @@ from augury.core.model import Fact
 from augury.core.standing import InputCounts
 from augury.knowledge.facts import Facts, check_facts
 from augury.knowledge.graphs import Graphs
-from augury.planner.place_conditions import place_conditions
+from augury.planner import physical_plan
+from augury.planner.cut_rules import cut_rules
 from augury.planner.planning import Setting
+from augury.planner.specs import Spec
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, ColumnNames
-from augury.spark.casts import as_spark, json_text
+from augury.spark.casts import as_spark, cast, json_text
+from augury.spark.conversions import shown_json
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import BROADCAST, plan_facts
 from augury.spark.host import ERROR, Work
@@ -123,7 +125,9 @@ class Pipeline:
         self.sources = [*self.sources, *streams]
         self.program = program = replace(program, plan=plan)
         varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
-        self.cut = cut_rules(program.plan, self.clock, varying, self.settings.retention)
+        self.retention = self.settings.retention
+        self.setting = Setting(self.clock, varying=varying, retention=self.retention)
+        self.cut = cut_rules(program.plan, self.setting)
         self.layout = layout_of(self.cut, self.sources, self.clock, self.execution.exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
@@ -131,9 +135,8 @@ class Pipeline:
         self.versions = any(s.has(self.names.version) for s in self.sources)
         asked = self.settings.longest
         self.longest = 0 if self.points and asked is None else asked
-        self.retention = self.settings.retention
         self.shipped = Shipped(self.facts)
-        self.setting = Setting(self.clock, varying=varying, retention=self.retention)
+        self._specs: dict[int, tuple[Stage, tuple[Spec, ...]]] = {}  # by the number of a stage
         # What is wrong with the columns of a source is said now, not when the answers are asked for.
         self._checked = {id(source): source.events(self.reading) for source in self.sources}
 
@@ -194,40 +197,47 @@ class Pipeline:
             self._checked[id(source)] = result
         return result
 
-    def events(self, plan: Plan, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
+    def events(self, staged: Stages, stage: Stage, types: Iterable[Predicate]) -> list[DataFrame]:
         """The input events of some types that a stage can use."""
         wanted = set(types)
         result = []
         for source in self.sources:
             used = [part.type for part in source.parts if part.type in wanted]
             if used or (self.ops and source.has(self.names.op)) or (source.idle and stage.number == 1):
-                result.append(self._filtered(source, used, plan, stage))
+                result.append(self._filtered(source, used, staged, stage))
         return result
 
-    def _filtered(self, source: EventFrame, types: list[Predicate], plan: Plan, stage: Stage) -> DataFrame:
-        where = self.usable(types, plan, stage) if source.mixed or not types else self.where(types[0], plan, stage)
+    def _filtered(self, source: EventFrame, types: list[Predicate], staged: Stages, stage: Stage) -> DataFrame:
+        where = self.usable(types, staged, stage) if source.mixed or not types else self.where(types[0], staged, stage)
         if where is not None and self.ops:
             where = where | F.col("revoke")
         return self.checked(source) if where is None else self.checked(source).where(where)
 
-    def usable(self, types: Iterable[Predicate], plan: Plan, stage: Stage) -> Column:
-        """The rows of some types that a rule of the stage can use."""
+    def usable(self, types: Iterable[Predicate], staged: Stages, stage: Stage) -> Column:
+        """The rows of some types that an operator of the stage can use."""
         result = F.col("type") == -1  # which Spark does not see through: rows that are wrong are still found
         for type in types:
-            this, where = F.col("type") == self.layout.codes[type], self.where(type, plan, stage)
+            this, where = F.col("type") == self.layout.codes[type], self.where(type, staged, stage)
             result = result | (this if where is None else this & where)
         return result
 
-    def where(self, type: Predicate, plan: Plan, stage: Stage) -> Column | None:
-        """The rows of a type that some rule of the stage can use; None where that may be all."""
-        if type in plan.derived:
+    def where(self, type: Predicate, staged: Stages, stage: Stage) -> Column | None:
+        """The rows of a type that some operator of the stage can use; None where that may be all."""
+        if type in staged.plan.derived:
             return None
-        rules = place_conditions(stage.rules, plan, self.setting)
-        patterns = [pattern for rule in rules for pattern in rule.patterns]
         kinds = self.layout.kinds[type]
         columns = [(F.col(slot), kind) for slot, kind in zip(self.layout.slots[type], kinds, strict=True)]
         start = F.col("end") if self.points else F.col("start")
-        return keep(patterns, type, columns, start, F.col("end"), self.clock, self.plan.functions)
+        specs = self.specs(staged, stage)
+        return keep(specs, type, columns, start, F.col("end"), self.clock, self.plan.functions)
+
+    def specs(self, staged: Stages, stage: Stage) -> tuple[Spec, ...]:
+        """The physical plan of a stage: the operators that its workers build."""
+        of, specs = self._specs.get(stage.number, (None, ()))
+        if of is not stage:
+            specs = physical_plan(Compiled(staged.plan_of(stage)).optimised, self.setting).specs
+            self._specs[stage.number] = stage, specs
+        return specs
 
     def columns(self, stage: Stage) -> tuple[str, ...]:
         """The columns of arguments that a stage is given."""
@@ -358,7 +368,7 @@ class Pipeline:
         layout = self.layout
         names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
         columns = [
-            as_spark(F.col(slot), kind).alias(name)
+            _shown(F.col(slot), kind).alias(name)
             for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
         ]
         return self._rows(answers_frame.where(F.col("type") == layout.codes[type]), columns, changes)
@@ -398,7 +408,7 @@ class Pipeline:
 
     def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
         """A column of the layout for some types, null for the others."""
-        column = as_spark(F.col(slot), kind)
+        column = _shown(F.col(slot), kind)
         if len(types) == every:
             return column
         return F.when(F.col("type").isin([self.layout.codes[t] for t in types]), column)
@@ -420,11 +430,16 @@ class Pipeline:
     def _time(self, column: Column) -> Column:
         return F.timestamp_micros(column) if self.clock.kind == "timestamp" else column
 
-    def as_json(self, answers_frame: DataFrame, changes: bool) -> DataFrame:
-        """The answers of all types in one DataFrame, with their arguments as JSON."""
+    def as_json(self, answers_frame: DataFrame, changes: bool, tagged: bool = True) -> DataFrame:
+        """The answers of all types in one DataFrame, with their arguments as JSON; with tags it says what is no text."""
         args = F.lit("[]")
         for (slots, kinds), codes in self._alike().items():
-            texts = [json_text(F.col(slot), kind) for slot, kind in zip(slots, kinds, strict=True)]
+            texts = [
+                json_text(F.col(slot), kind)
+                if tagged or kind not in ("json", "duration")
+                else F.coalesce(shown_json(cast(F.col(slot), kind, "json")), F.lit("null"))
+                for slot, kind in zip(slots, kinds, strict=True)
+            ]
             array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]"))
             args = F.when(F.col("type").isin(codes), array).otherwise(args)
         return self._rows(answers_frame.where(F.col("type") >= 0), [self._type_name, args.alias("args")], changes)
@@ -474,6 +489,11 @@ class Outputs(Mapping[str, DataFrame]):
     @property
     def unknown(self) -> DataFrame:
         return self.pipeline.unknown
+
+
+def _shown(column: Column, kind: str) -> Column:
+    """A value of the layout as users see it."""
+    return shown_json(column) if kind == "json" else as_spark(column, kind)
 
 
 def listed() -> Column:

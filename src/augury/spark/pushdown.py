@@ -2,7 +2,7 @@
 
     high(L) <- wind(L, S) WHERE S > 20 AND rain(L)   →   wind: S > 20 OR S IS NULL
 
-The filter keeps every row that the engine could use, and every row of which it would report an error, as far as conditions
+It is read off the physical plan: what the operators ask of one event. The filter keeps every row that the engine could use, and every row of which it would report an error, as far as conditions
 on facts do not come in: what cannot be said in Spark is left out, and what comes out as null is kept.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -24,30 +24,24 @@ from augury.algebra.nodes import (
     Compare,
     Condition,
     Holds,
-    Label,
-    Node,
     NoneInside,
     Relates,
     Relative,
-    Scan,
-    Select,
     Spans,
     Unless,
-    Within,
-    absences,
     condition_vars,
-    inputs,
+    links,
 )
-from augury.algebra.place import ready_order
 from augury.algebra.plan import Predicate
 from augury.algebra.scalar import FUNCTIONS, Function
 from augury.algebra.terms import Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild, computes, variables
 from augury.core.clock import Clock, Duration
+from augury.core.fields import END, FIELDS, START
 from augury.core.model import Value
+from augury.planner.specs import InputSpec, MomentsSpec, Reading, RunSpec, ScanSpec, SelectSpec, Spec
 from augury.spark.relation import NotJoined, constant
 
 Truth: TypeAlias = Column | bool
-_Chain: TypeAlias = tuple[Scan, tuple[Label | Select | Within, ...]]
 
 _EXACT = 2**53 - 1  # integers up to here are doubles without loss
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +74,7 @@ _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
 
 
 def keep(
-    patterns: Iterable[Node],
+    specs: Iterable[Spec],
     type: Predicate,
     columns: Sequence[tuple[Column, str]],
     start: Column,
@@ -88,29 +82,40 @@ def keep(
     clock: Clock,
     functions: Mapping[str, Function] = FUNCTIONS,
 ) -> Column | None:
-    """The rows of an event type that some scan of it in the placed patterns could use; None where that may be all.
+    """The rows of an event type that some operator of a physical plan could use; None where that may be all.
 
     `columns` are the columns of the type's arguments, each with its kind: int, timestamp and duration are bigint, bool is
     0 or 1, float and number are double, string and iri (written in full) are string; json is left out. `functions` are
     those of the plan, since a registered one may have the name of one of the table.
     """
-    patterns = list(patterns)
-    chains = dict.fromkeys(chain for pattern in patterns for chain in _chains(pattern))
-    mine = [(scan, above) for scan, above in chains if (scan.type, len(scan.args)) == type]
-    kept = _any_of(*(_ScanScope(start, end, clock, functions).chain(scan, above, columns) for scan, above in mine))
-    if not mine or kept is True:
+    readers = _readers(specs)
+    of_type = [s for s in readers if isinstance(s, InputSpec) and (s.type, s.arity) == type]
+    ways = [way for source in of_type for way in readers[source]]
+    scans = [(spec, rows) for spec, rows in ways if isinstance(spec, SelectSpec)]
+    if not ways or len(scans) < len(ways):
         return None
-    return F.lit(False) if kept is False else kept
+    tests = [_ScanScope(start, end, clock, functions).scan(spec, rows, columns, readers) for spec, rows in scans]
+    kept = _any_of(*(test.keeps for test in tests))
+    return None if kept is True else F.lit(False) if kept is False else kept
 
 
-def _chains(node: Node, above: tuple[Label | Select | Within, ...] = ()) -> Iterator[_Chain]:
-    """Every scan, absences included, with what stands directly above it, the nearest first."""
-    for absent in absences(node):
-        yield from _chains(absent)
-    if isinstance(node, Scan):
-        yield node, above
-    for part in inputs(node):
-        yield from _chains(part, (node, *above) if isinstance(node, Label | Select | Within) else ())
+_Readers: TypeAlias = Mapping[Spec, list[tuple[Spec, Reading]]]
+
+
+def _readers(specs: Iterable[Spec]) -> _Readers:
+    """The operators that read each operator, and how they name its columns.
+
+    Of the events of a run those that are of no part matter only where NEXT says that none may lie between.
+    """
+    specs = tuple(specs)
+    runs = [spec for spec in specs if isinstance(spec, RunSpec)]
+    adjacent = {spec.moments for spec in runs if any(link == "NEXT" for _, link in links(spec.run))}
+    readers: dict[Spec, list[tuple[Spec, Reading]]] = {}
+    for spec in specs:
+        first = spec.among if isinstance(spec, MomentsSpec) and spec not in adjacent else 0
+        for rows in spec.inputs[first:]:
+            readers.setdefault(rows.source, []).append((spec, rows))
+    return readers
 
 
 @dataclass(frozen=True)
@@ -156,22 +161,39 @@ class _ScanScope:
 
     # Conditions
 
-    def chain(
-        self, scan: Scan, above: Iterable[Label | Select | Within], columns: Sequence[tuple[Column, str]]
-    ) -> Truth:
-        """The rows that a scan and what stands above it keep."""
-        tests = [self.argument(arg, _attribute(*column)) for arg, column in zip(scan.args, columns, strict=True)]
-        for node in above:
-            match node:
-                case Label():
-                    self.labels.add(node.label)
-                case Within():
-                    tests.append(self.within(node.length))
-                case Select():
-                    tests.append(self.conjunction(node.where))
-                case _:
-                    assert_never(node)
-        return _in_order(tests).keeps
+    def scan(self, spec: SelectSpec, rows: Reading, columns: Sequence[tuple[Column, str]], readers: _Readers) -> _Test:
+        """What an operator asks of an event that it reads, and then those that read its rows."""
+        self.values |= {name: _attribute(*columns[number - FIELDS]) for name, number in rows.vars.items()}
+        args = spec.args if isinstance(spec, ScanSpec) else ()
+        tests = [self.argument(expr, _attribute(*columns[position])) for position, expr in args]
+        self.labels |= rows.labels.keys()
+        return _in_order([*tests, self.select(spec, readers)])
+
+    def select(self, spec: SelectSpec, readers: _Readers) -> _Test:
+        """What an operator asks of rows of one event: their length, its conditions, and what stands above it."""
+        self.labels |= set(spec.labels)
+        tests = [] if spec.longest is None else [self.lasts(spec.longest)]
+        tests += [self.condition(c) for c in spec.where]
+        ways = readers.get(spec, [])
+        selects = [(reader, read) for reader, read in ways if isinstance(reader, SelectSpec)]
+        if ways and len(selects) == len(ways):
+            each = [self.above(spec, read).select(reader, readers) for reader, read in selects]
+            tests.append(_Test(_any_of(*(t.keeps for t in each)), _any_of(*(t.errs for t in each))))
+        return _in_order(tests)
+
+    def above(self, spec: SelectSpec, rows: Reading) -> _ScanScope:
+        """The scope of an operator that reads the rows of this one, whose columns may have other names there."""
+        out = spec.out
+        names = {
+            name: var for name, number in rows.vars.items() for var, field in out.var_fields.items() if field == number
+        }
+        times = {(START, END), *(out.label_fields[label] for label in self.labels & set(out.labels))}
+        return replace(
+            self,
+            values={name: self.values.get(var) for name, var in names.items() if var not in self.foreign},
+            foreign={name for name, var in names.items() if var in self.foreign},
+            labels={name for name, fields in rows.labels.items() if fields in times},
+        )
 
     def argument(self, arg: Expr, value: _Value | None) -> _Test:
         match arg:
@@ -192,15 +214,12 @@ class _ScanScope:
             case _:
                 assert_never(arg)
 
-    def within(self, length: int) -> _Test:
-        longest = _literal(self.clock.length(length))
+    def lasts(self, points: int) -> _Test:
+        """At most so many time points."""
+        longest = _literal(points)
         lasted = _Value(F.try_subtract(self.end, self.start), "int")
         holds = _holds("<=", lasted, longest) if longest is not None else None
         return _Test(True if holds is None else holds)
-
-    def conjunction(self, where: Iterable[Condition]) -> _Test:
-        order = ready_order(tuple(where), self.values.keys() | self.foreign)
-        return _in_order([self.condition(c) for c in order])
 
     def condition(self, condition: Condition) -> _Test:
         """What a condition keeps; those on facts, on other events and on windows are left out."""
@@ -209,10 +228,13 @@ class _ScanScope:
                 return self.compare(condition)
             case AnyOf() if len(condition.options) <= _MOST_OPTIONS:
                 inner = (replace(self, values=dict(self.values), foreign=set(self.foreign)) for _ in condition.options)
-                tests = [scope.conjunction(option) for scope, option in zip(inner, condition.options, strict=True)]
+                tests = [
+                    _in_order(map(scope.condition, option))
+                    for scope, option in zip(inner, condition.options, strict=True)
+                ]
                 return _Test(_any_of(*(t.keeps for t in tests)), _any_of(*(t.errs for t in tests)))
             case Spans() if set(condition.labels) <= self.labels:
-                return self.within(condition.length)
+                return self.lasts(self.clock.length(condition.length))
             case Holds():
                 self.foreign |= condition_vars(condition) - self.values.keys()
             case AnyOf() | Spans() | Unless() | Relates() | Relative() | NoneInside():
@@ -388,7 +410,7 @@ def _as_double(value: _Value) -> _Value:
 
 
 def _result(row: Function, kinds: tuple[str, ...]) -> str | None:
-    """The kind of what a function gives for arguments of these kinds; None where it fails, or Spark's would differ."""
+    """The kind of a function's result for arguments of these kinds; None where it fails, or Spark's would differ."""
     if (row.name, kinds) in _TIMES:
         return _TIMES[row.name, kinds]
     if row.name in ("min", "max") and len(set(kinds)) == 1:
@@ -429,7 +451,7 @@ def _call(row: Function, form: str, kind: str, args: Sequence[_Value]) -> _Value
 
 
 def _written(form: str, args: Sequence[Column]) -> Column:
-    """The column that the Spark form of a function stands for: a name, or nested calls."""
+    """The column of the Spark form of a function: a name, or nested calls."""
     if "(" not in form:
         return F.call_function(form, *args)
     names = [f"_{i}" for i in range(len(args))]

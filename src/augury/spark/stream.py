@@ -19,9 +19,8 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from augury.algebra.cuts import rule_of_part
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
 from augury.algebra.stages import Stage, Stages
@@ -32,9 +31,11 @@ from augury.engine.changes import Changes
 from augury.engine.found import AnswerRows
 from augury.engine.horizon import remembers
 from augury.engine.session import Session
+from augury.planner.cut_rules import rule_of_part
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.carrier import carried
 from augury.spark.casts import slice_of
 from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
@@ -90,7 +91,7 @@ class DetectionStream(Outputs):
         self.lateness = pipeline.clock.length(late)
         self.ahead = pipeline.execution.ahead
         if self.ahead is not None and pipeline.clock.kind != "timestamp":
-            raise RunError("ticks are no times of the day, so that no event is ahead", hint="leave `ahead` out")
+            raise RunError("ticks are not times of the day, so no event can be ahead of them", hint="leave `ahead` out")
         if pipeline.versions:
             raise RunError(
                 NO_VERSIONS, hint="`program.session(lateness=…)` takes them, and so does `augury.spark.detect`"
@@ -282,7 +283,7 @@ class DetectionStream(Outputs):
         frames = [pipeline.checked(s).withColumn(_TIME, now if s.tells_time else never) for s in pipeline.sources]
         delay = self.lateness // 1000 if calendar else self.lateness
         events = reduce(DataFrame.unionByName, frames).withWatermark(_TIME, f"{delay} milliseconds")
-        usable = pipeline.usable(types, staged.plan, stage)
+        usable = pipeline.usable(types, staged, stage)
         if pipeline.ops:
             usable = usable | F.col("revoke")
         # The condition mentions the time: one that does not would be moved below the watermark, which all events tell.
@@ -321,7 +322,7 @@ class DetectionStream(Outputs):
         unpacked = partial(unpack, stage=stage.number, schema=work.schema)
         processor = self._processor(stage, work, silent)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
-        changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")
+        changes = rows.groupBy("bucket").transformWithStateInPandas(carried(processor), _PACKED, "Append", "EventTime")
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
 
     def _processor(self, stage: Stage, work: Work, silent: frozenset[Predicate]) -> Processor:
@@ -333,7 +334,7 @@ class DetectionStream(Outputs):
         return {stage.number: self._processor(stage, work, frozenset()) for stage, work in self.hosted(staged)}
 
     def fingerprint(self, work: Work, stage: Stage) -> dict[str, Any]:
-        """Of what the state of a stage is one: a checkpoint is resumed where it is the same."""
+        """The identity of the state of a stage: a checkpoint with the same one can be resumed."""
         pipeline = self.pipeline
         return {
             **({"version": len(work.earlier)} if work.earlier else {}),
@@ -391,8 +392,8 @@ def late_rows(rows: DataFrame) -> DataFrame:
 
 
 @dataclass
-class Processor(StatefulProcessor):
-    """Hosts the sessions of a stage. An earlier stage reports late events of the types in `silent`."""
+class Processor:
+    """Hosts the sessions of a stage, in a worker. An earlier stage reports late events of the types in `silent`."""
 
     work: Work
     silent: frozenset[Predicate]
@@ -401,11 +402,9 @@ class Processor(StatefulProcessor):
     programs: tuple[dict[str, Any], ...] = ()  # the fingerprints of earlier versions
     taken_back: list[pa.RecordBatch] = field(default_factory=list)  # answers that an upgrade has retracted
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.handle = handle
-        self.head = handle.getValueState("head", "data binary")
-        self.program = handle.getValueState("program", "data binary")
-        self.log = handle.getMapState("log", "n bigint", "data binary")
+    def take(self, handle: StatefulProcessorHandle, head: Any, program: Any, log: Any) -> None:
+        """Takes what Spark's state store keeps of the bucket of a key."""
+        self.handle, self.head, self.program, self.log = handle, head, program, log
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         payloads = []

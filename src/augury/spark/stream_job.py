@@ -25,11 +25,14 @@ from augury.settings import Emit, Task
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions, earlier_program
+from augury.spark.checkpoint_files import spark_home
+from augury.spark.delivered import DeliveredAnswers
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
 from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
+from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
@@ -39,6 +42,7 @@ from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, Dete
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
 
+_SETTLED = 100  # batches after which a stream with new state has given all answers that it had given before
 _SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
@@ -127,6 +131,10 @@ class StreamJob(FileRun):
         self.described = False  # whether the checkpoint says of what it is one
         if not options.saved:
             self._describe()
+        self.delivered: DeliveredAnswers | None = None
+        if options.first:
+            self.delivered = DeliveredAnswers(spark, options.format, options.folders, options.first)
+        self._remove_states({spark_home(options.checkpoint, options.saved)[0].name})
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
@@ -138,6 +146,14 @@ class StreamJob(FileRun):
         if not self.described:
             self.options.save(self.pipeline.inputs_clock)
             self.described = True
+            if self.options.rebuilds:
+                self._remove_states({self.options.spark.name})
+
+    def _remove_states(self, kept: set[str]) -> None:
+        """Removes the folders of state that is of no use any more, or that a run that was killed has begun."""
+        for path in self.options.checkpoint.glob("spark*"):
+            if path.is_dir() and path.name not in kept:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _version(self, spark: SparkSession, task: Task, saved: dict[str, Any]) -> Version:
         """An earlier version of the program, over the same events."""
@@ -156,7 +172,7 @@ class StreamJob(FileRun):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self.spool = Spool(folder, sys.stdin)
-        return replace(source, path=str(folder / "*.jsonl"), shown="standard input")
+        return self.options.spooled(source)
 
     def run(self, show: Callable[[str], None]) -> None:
         """Until the end of the input, or until it is stopped."""
@@ -176,7 +192,7 @@ class StreamJob(FileRun):
     def _run(self, show: Callable[[str], None]) -> None:
         checkpoint = self.options.checkpoint
         writer = self.stream.everything.writeStream.foreachBatch(self._batch).trigger(**self.options.spark_trigger())
-        query = writer.option("checkpointLocation", str((checkpoint / "spark").absolute())).start()
+        query = writer.option("checkpointLocation", str(self.options.spark.absolute())).start()
         try:
             while not query.awaitTermination(0.5):  # type: ignore[arg-type]
                 self._count(query)
@@ -217,7 +233,11 @@ class StreamJob(FileRun):
             raise
 
     def _process(self, rows: DataFrame, number: int) -> None:
-        rows = rows.persist()
+        computed = rows.persist()
+        rows = self._new(computed, number)
+        if rows is not computed:
+            rows.persist()
+        number += self.options.first
         try:
             # All rows are computed, also those of a batch that exists already: that is what moves the state on.
             totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
@@ -244,10 +264,26 @@ class StreamJob(FileRun):
             self.tally.repeated += counts.get(REPEATED, 0)
         finally:
             rows.unpersist()
+            computed.unpersist()
+
+    def _new(self, rows: DataFrame, number: int) -> DataFrame:
+        """A batch of state that was computed anew, without what was written before.
+
+        Final answers of before may come in any of the first batches; early ones stand in the first one, or fall.
+        """
+        if self.delivered is None or number >= _SETTLED:
+            return rows
+        if self.task.settings.emit == "final":
+            return self.delivered.without(rows)
+        if number:
+            return rows
+        fallen = self.delivered.fallen(rows, RETRACTED)
+        new = self.delivered.without(rows)
+        return new if fallen is None else new.unionByName(fallen)
 
     def _with_gone(self, rows: DataFrame, gone: DataFrame | None) -> DataFrame:
         """Answers as JSON in columns, with retracted ones of types that an earlier version of the program had."""
-        result = self.pipeline.as_json(rows, self.task.settings.emit == "early")
+        result = self.pipeline.as_json(rows, self.task.settings.emit == "early", tagged=False)
         if gone is None:
             return result
         time = "timestamp" if self.pipeline.clock.kind == "timestamp" else "bigint"
@@ -263,6 +299,9 @@ class StreamJob(FileRun):
             self._print(rows, changes, gone)
             return {}
         few = rows.coalesce(1) if count <= _FEW else rows
+        if is_kafka(self.options.output):
+            write_messages(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), self.options.output)
+            return {}
         match self.options.format:
             case "jsonl":
                 lines = self._with_gone(few, gone).withColumn("args", F.parse_json("args"))

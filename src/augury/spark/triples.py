@@ -332,7 +332,7 @@ def _named(term: str) -> str:
 
 
 def value(term: str) -> Value:
-    """The value that a term of N-Triples stands for."""
+    """The value of a term of N-Triples."""
     return value_of_term(term_of_n_triples(term)) if "\\" in term else value_of_key(term)
 
 

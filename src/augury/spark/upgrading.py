@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from augury.algebra.cuts import cut_rules, rule_of_part
 from augury.algebra.place import reading
 from augury.algebra.plan import Plan, rule_reads, static_calls
 from augury.algebra.stages import Stage, Stages, needed, one_stage, stages
 from augury.compiled import Compiled
 from augury.core.clock import Clock
 from augury.core.errors import RunError
+from augury.planner.cut_rules import cut_rules, rule_of_part
+from augury.planner.planning import Setting
+from augury.spark.state import NEW
 
 Fate = Literal["kept", "changed", "new", "gone"]
 
@@ -55,12 +57,12 @@ class Upgrade:
                 case "gone":
                     yield f"rule `{label}` is gone: {answers}"
 
-    def check(self) -> None:
+    def check(self, else_do: str = "") -> None:
         """Raises RunError where the stream cannot go on with the program."""
         if self.obstacles:
             raise RunError(
-                "the stream cannot go on with this program: " + "; ".join(self.obstacles),
-                hint="start with a new checkpoint directory, or run the program that it was made with",
+                "this program cannot continue the stream: " + "; ".join(self.obstacles),
+                hint="; ".join(filter(None, [NEW, else_do])),
             )
 
 
@@ -109,7 +111,8 @@ def _staged(plan: Plan, setting: StreamSetting) -> Stages:
     plan = needed(plan, plan.outputs)
     if setting.buckets == 1:
         return one_stage(plan, setting.longest)
-    cut = cut_rules(plan, setting.clock, reading(plan, {name for name, _ in plan.made}), setting.retention)
+    varying = reading(plan, {name for name, _ in plan.made})
+    cut = cut_rules(plan, Setting(setting.clock, varying=varying, retention=setting.retention))
     return stages(needed(cut, cut.outputs), setting.longest, everywhere=True)
 
 

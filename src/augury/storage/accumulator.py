@@ -186,7 +186,7 @@ class Accumulator:
         return counts - (flags & _MASK), (flags >> _BITS) & _MASK
 
     def of_keys(self, pick: str, by: Expr, keys: Array, floats: Array) -> Array:
-        """The codes of the values that keys stand for, given which of them are floats."""
+        """The codes of the values of keys, given which of them are floats."""
         numbers = numbers_of_keys(keys if pick == "greatest" else ~keys)
         ((unit, _), *_) = self.kinds[by]
         if unit:

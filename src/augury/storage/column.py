@@ -163,7 +163,7 @@ class TimeColumn(Coded):
 
 
 class PackedColumn:
-    """A column that is unpacked when somebody looks at it."""
+    """A column that is unpacked on access."""
 
     def __init__(self, unpack: Callable[[], Column]) -> None:
         self._unpack: Callable[[], Column] | None = unpack

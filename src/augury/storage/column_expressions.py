@@ -16,15 +16,24 @@ import numpy as np
 import pyarrow as pa
 
 from augury.algebra.matching import TIMELY, Scalars
-from augury.algebra.scalar import COMPARISONS, TESTS, Function, RowError
+from augury.algebra.scalar import COMPARISONS, TESTS, Function, RowError, arrow_of
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var
 from augury.core.arrays import Array, Codes, Mask, Times
 from augury.core.clock import Duration
 from augury.core.errors import DataError, RunError
 from augury.core.model import Value, from_json
 from augury.storage.column import distinct
-from augury.storage.column_functions import NUMBERS, PARTS, formatted, of_texts, on_calendar, truncated, wall_times
-from augury.storage.dictionary import IRI, NULL, OPEN, TEXT, Dictionary, exact
+from augury.storage.column_functions import (
+    NUMBERS,
+    PARTS,
+    formatted,
+    joined,
+    of_texts,
+    on_calendar,
+    truncated,
+    wall_times,
+)
+from augury.storage.dictionary import INTEGER, IRI, NULL, OPEN, TEXT, Dictionary, exact
 from augury.storage.frame import Frame
 from augury.storage.operands import ARITHMETIC, ColumnOperand, arithmetic, codes_of, either, negative, typed
 from augury.storage.unique import unique_inverse
@@ -337,6 +346,8 @@ class ColumnExpressions:
         self, function: Function, columns: Sequence[ColumnOperand], few: Sequence[Codes], used: Mask
     ) -> tuple[Codes, Mask] | None:
         """A function of distinct texts by Arrow, where its other arguments are constants."""
+        if function.name == "concat":
+            return self._joined(columns, few, used)
         if not columns or columns[0].constant or not all(column.constant for column in columns[1:]):
             return None
         kinds = self.dictionary.kinds(few[0])
@@ -345,17 +356,43 @@ class ColumnExpressions:
         if not len(rows):
             return None
         constants = [self.dictionary.decode(int(column.data[0])) for column in columns[1:]]
-        result = of_texts(function.name, self.dictionary.texts(few[0][rows]), constants)
-        if result is None:
-            return None
+        texts = self.dictionary.texts(few[0][rows])
         codes, failed = np.full(len(few[0]), NULL), np.zeros(len(few[0]), bool)
-        codes[rows] = self._from_arrow(result)
+        if function.name == "iri":
+            codes[rows] = self.dictionary.encode_iris(texts)
+        else:
+            result = of_texts(function.name, texts, constants)
+            if result is None:
+                return None
+            codes[rows] = self._from_arrow(result)
         others = np.flatnonzero(~textual & used)
         if len(others):
             codes[others], failed[others] = self._one_by_one(
                 function, [c[others] for c in few], np.ones(len(others), bool)
             )
         return codes, failed
+
+    def _joined(self, columns: Sequence[ColumnOperand], few: Sequence[Codes], used: Mask) -> tuple[Codes, Mask] | None:
+        """`concat` of texts and integers."""
+        parts: list[Any] = []
+        for column, codes in zip(columns, few, strict=True):
+            if column.constant:
+                value = self.dictionary.decode(int(column.data[0]))
+                if type(value) is not str and type(value) is not int:
+                    return None
+                parts.append(str(value))
+                continue
+            kinds = self.dictionary.kinds(codes)
+            if (kinds == TEXT).all():
+                parts.append(self.dictionary.texts(codes))
+            elif (kinds == INTEGER).all():
+                parts.append(pa.array(codes >> 2))
+            else:
+                return None
+        try:
+            return self.dictionary.encode_texts(joined(parts, len(used))), np.zeros(len(used), bool)
+        except UnicodeEncodeError:  # halves of characters
+            return None
 
     def _from_arrow(self, array: Any) -> Codes:
         if pa.types.is_boolean(array.type) or pa.types.is_integer(array.type):
@@ -377,23 +414,18 @@ class ColumnExpressions:
 
     def _vectorised(self, function: Function, args: Sequence[ColumnOperand]) -> ColumnOperand | None:
         """The result of a user's vectorised function for all rows; None where it fails: then row by row."""
-        if any(arg.hard is not None for arg in args):
+        if not args or any(arg.hard is not None for arg in args):
             return None
-        columns: list[Array] = []
-        for arg in args:
-            numbers = typed(arg, self.dictionary)
-            if numbers is not None and numbers.kind == "n" and numbers.easy:
-                columns.append(numbers.data)
-                continue
-            column = np.empty(len(arg), object)
-            column[:] = [self.dictionary.decode(code) for code in self.as_codes(arg).data.tolist()]
-            columns.append(column)
         try:
-            result = np.asarray(function.call(*columns))
+            result = function.call(*((self._arrow if function.arrow else self._array)(arg) for arg in args))
+            codes = self._codes_of_arrow(result) if isinstance(result, pa.Array | pa.ChunkedArray) else None
+            result = codes if codes is not None else np.asarray(result)
         except Exception:
             return None
         if result.shape != (len(args[0]),):
             return None
+        if codes is not None:
+            return ColumnOperand("c", codes)
         if result.dtype.kind == "b":
             return ColumnOperand("b", result)
         if result.dtype.kind in "iuf" and np.isfinite(result).all():
@@ -404,6 +436,47 @@ class ColumnExpressions:
             return ColumnOperand("c", np.array([self.encode(from_json(v)) for v in result.tolist()], np.int64))
         except DataError:
             return None
+
+    def _array(self, arg: ColumnOperand) -> Array:
+        """A column as an array of NumPy: of numbers, else of objects."""
+        numbers = typed(arg, self.dictionary)
+        if numbers is not None and numbers.kind == "n" and numbers.easy:
+            return numbers.data
+        column = np.empty(len(arg), object)
+        column[:] = [self.dictionary.decode(code) for code in self.as_codes(arg).data.tolist()]
+        return column
+
+    def _arrow(self, arg: ColumnOperand) -> Any:
+        """A column as an array of Arrow."""
+        numbers = typed(arg, self.dictionary)
+        if numbers is not None and numbers.hard is None:
+            array = pa.array(numbers.data, mask=numbers.null)
+            if numbers.kind == "n":
+                return array
+            return array.cast(pa.timestamp("us", "UTC") if numbers.kind == "t" else pa.duration("us"))
+        codes = self.as_codes(arg).data
+        if len(codes) and (self.dictionary.kinds(codes) == TEXT).all():
+            return self.dictionary.texts(codes)
+        return arrow_of(self.dictionary.decode_all(codes))
+
+    def _codes_of_arrow(self, array: Any) -> Codes:
+        """An array of Arrow as codes; a number that is not finite is an error."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        kind = array.type
+        if array.null_count:
+            codes = np.full(len(array), NULL, np.int64)
+            codes[array.is_valid().to_numpy(zero_copy_only=False)] = self._codes_of_arrow(array.drop_null())
+            return codes
+        if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            column = array.to_numpy(zero_copy_only=False)
+            if kind == pa.float64() or pa.types.is_boolean(kind) or pa.types.is_signed_integer(kind):
+                if column.dtype.kind == "f" and not np.isfinite(column).all():
+                    raise ValueError("not a finite number")
+                return self.dictionary.encode_column(column.astype(np.int64) if column.dtype.kind == "i" else column)
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return self.dictionary.encode_texts(array)
+        return self.encode_all([from_json(value) for value in array.to_pylist()])
 
 
 def combinations(columns: Sequence[Codes], count: int) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ no form here, are computed by the function itself, once for each distinct combin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.regular import RegularExpressionError, naming
-from augury.algebra.scalar import SPACE
+from augury.algebra.scalar import COMPARISONS, FUNCTIONS, SPACE, TESTS, RowError
 from augury.algebra.wall_time import SHORT, directives, format_time, local_time
 from augury.core.arrays import Array, Times
-from augury.core.model import Value
-from augury.storage.operands import ColumnOperand
+from augury.core.model import MAX_INT, MIN_INT, Value
+from augury.storage.operands import ARITHMETIC, ColumnOperand
 from augury.storage.unique import unique_first_inverse, unique_inverse
 
 # Numbers, times and lengths of time
@@ -61,7 +62,58 @@ def _overlap(*parts: ColumnOperand) -> ColumnOperand | None:
     return ColumnOperand("d" if start.kind == "t" else start.kind, np.maximum(shared, 0)).broadcast(*parts)
 
 
+def _each(call: Callable[..., Any], *parts: ColumnOperand) -> ColumnOperand | None:
+    """A function of Python of each row, whose results are all integers or all floats.
+
+    NumPy may differ from Python in the last bit of a sine, so it is Python's that is called.
+    """
+    if any(part.kind != "n" for part in parts):
+        return None
+    columns, wrong = [part.data.tolist() for part in parts], np.zeros(len(parts[0]), bool)
+    try:
+        results = list(map(call, *columns))
+    except (RowError, ValueError, ArithmeticError):
+        results = []
+        for row, args in enumerate(zip(*columns, strict=True)):
+            try:
+                results.append(call(*args))
+            except (RowError, ValueError, ArithmeticError):
+                wrong[row] = True
+                results.append(None)
+    kinds, data = {type(result) for result in results} - {type(None)}, parts[0].data
+    if kinds == {int}:
+        small = [result if result is not None and MIN_INT <= result <= MAX_INT else None for result in results]
+        wrong = np.array([result is None for result in small], bool)
+        data = np.array([result or 0 for result in small], np.int64)
+    elif kinds == {float}:
+        data = np.array([math.nan if result is None else result for result in results], np.float64)
+        wrong = ~np.isfinite(data)
+        data = np.where(wrong, 0.0, data) + 0.0
+    else:
+        return None
+    return replace(parts[0].broadcast(*parts[1:]), data=data).but(wrong)
+
+
+def _nearest(x: ColumnOperand, digits: ColumnOperand | None = None) -> ColumnOperand | None:
+    """Halves away from zero. A float between two integers is as far from them as its shortest decimal form is."""
+    if x.kind != "n" or (digits is not None and (digits.kind != "n" or not digits.easy)):
+        return None
+    if digits is not None and digits.data.any():
+        return _each(FUNCTIONS["round"].call, x, digits)
+    if x.data.dtype.kind == "i":
+        return x
+    whole = np.trunc(x.data)
+    result = whole + np.where(np.abs(x.data - whole) >= 0.5, np.sign(x.data), 0.0)
+    far = ~(np.abs(result) < 2.0**60)
+    return replace(x.but(far), data=np.where(far, 0, result).astype(np.int64))
+
+
+_PYTHON = {name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "exp")}
+
 NUMBERS: dict[str, Callable[..., ColumnOperand | None]] = {
+    **{name: partial(_each, call) for name, call in _PYTHON.items()},
+    **{name: partial(_each, FUNCTIONS[name].call) for name in ("log", "**", "pow")},
+    "round": _nearest,
     "floor": partial(_rounded, np.floor),
     "ceil": partial(_rounded, np.ceil),
     "to_int": partial(_rounded, np.trunc),
@@ -214,6 +266,15 @@ TEXTS: dict[str, tuple[tuple[type | tuple[type, ...], ...], Callable[..., Any]]]
 }
 
 
+def joined(parts: Sequence[Any], rows: int) -> Any:
+    """Texts one after the other: arrays of texts or integers without nulls, and constants."""
+    arrays = [part if isinstance(part, str) else part.cast(pa.large_string()) for part in parts]
+    if all(isinstance(part, str) for part in arrays):
+        return pa.array(["".join(arrays)] * rows, pa.large_string())
+    large = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in arrays]
+    return pc.binary_join_element_wise(*large, pa.scalar("", pa.large_string()))
+
+
 def of_texts(name: str, texts: object, constants: Sequence[Value]) -> Any:
     """A function of an array of texts whose other arguments are constants; None where it has no form for these."""
     if name not in TEXTS:
@@ -224,3 +285,16 @@ def of_texts(name: str, texts: object, constants: Sequence[Value]) -> Any:
         return compute(texts, *constants) if fit and len(constants) <= len(kinds) else None
     except (pa.ArrowInvalid, RegularExpressionError, UnicodeEncodeError, OverflowError):  # one by one it is said why
         return None
+
+
+# How columns of the usual types are computed: by NumPy, by Arrow, from codes, or once, as a constant
+COLUMN_FORMS: dict[str, str] = {
+    **dict.fromkeys((*ARITHMETIC, *NUMBERS), "numbers"),
+    **{name: "numbers" for name, function in FUNCTIONS.items() if function.vector is not None},
+    **dict.fromkeys((*PARTS, "truncate", "format_time"), "calendar"),
+    **dict.fromkeys((*TEXTS, "concat", "iri"), "texts"),
+    **dict.fromkeys((*COMPARISONS, *TESTS, "if"), "truths"),
+    **dict.fromkeys(("is_null", "coalesce"), "codes"),
+    **{name: "codes" for name, function in FUNCTIONS.items() if function.coded is not None},
+    "pi": "constant",
+}

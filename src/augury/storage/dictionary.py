@@ -316,6 +316,10 @@ class Dictionary:
             return self._pooled(texts.cast(pa.large_string()), TEXT)
         return self._encode_texts(texts.to_pylist(), TEXT)
 
+    def encode_iris(self, texts: Any) -> Codes:
+        """The codes of the IRIs that an array of texts of Arrow without nulls names."""
+        return self._encode_texts(texts.to_pylist(), IRI)
+
     def _of_dictionary(self, texts: Any) -> Codes:
         """The codes of a dictionary of Arrow: once for all parts of a column."""
         key = (texts.buffers()[-1].address if len(texts) and texts.buffers()[-1] else 0, texts.offset, len(texts))

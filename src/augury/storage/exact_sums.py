@@ -217,12 +217,12 @@ def as_integers(formula: Formula | None, inputs: Sequence[Numbers]) -> tuple[Arr
 
 
 def order_keys(x: Array) -> tuple[Array, Array]:
-    """Integers in the order of numbers, and which numbers they tell apart: large integers they do not."""
+    """Integer keys in the order of numbers, and whether they distinguish each number: large integers they do not."""
     fits = np.abs(x) <= _WHOLE if x.dtype.kind == "i" else np.isfinite(x)
     bits = (x.astype(np.float64) + 0.0).view(np.int64)
     return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), fits
 
 
 def numbers_of_keys(keys: Array) -> Array:
-    """The floats that order keys stand for."""
+    """The floats of order keys."""
     return np.where(keys < 0, keys ^ np.int64(2**63 - 1), keys).view(np.float64)

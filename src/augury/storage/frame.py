@@ -62,7 +62,7 @@ class Frame:
         return start, end
 
     def numbered(self) -> Frame:
-        """The same rows, with their numbers in the place of what they were made of on the right."""
+        """The same rows, with their numbers as the rows on the right that they derive from."""
         return Frame(**{**self.__dict__, "right": np.arange(len(self), dtype=np.int64)})
 
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pyarrow.compute as pc
 
-from augury.core.arrays import Array, Codes, RowIds
+from augury.core.arrays import Array, Codes, Mask, RowIds
+from augury.core.jit import Kernel
 from augury.core.model import Value, order_key
 from augury.storage.dictionary import TEXT, Dictionary, exact
+from augury.storage.kernels.group_sort import order_ties
 from augury.storage.unique import unique_inverse
+
+_SHORT = 32  # rows of a tie that is broken by inserting them one by one
 
 
 class Ordering:
@@ -34,12 +38,12 @@ class Ordering:
             inside = ~self._new
             inside[tied - 1] = True  # with the first row of each tie
             positions = np.flatnonzero(inside)
-            groups, rows = np.cumsum(self._new)[positions], self.rows[positions]
+            first, rows = self._new[positions], self.rows[positions]
             values = key(rows)
-            order = np.lexsort((values, groups))
+            order = _order_of_ties(values, first)
             self.rows[positions] = rows[order]
-            values, groups = values[order], groups[order]
-            self._new[positions[1:]] = (values[1:] != values[:-1]) | (groups[1:] != groups[:-1])
+            values = values[order]
+            self._new[positions[1:]] = (values[1:] != values[:-1]) | first[1:]
         return self
 
     def ranks(self) -> Array:
@@ -47,6 +51,16 @@ class Ordering:
         ranks = np.empty(len(self.rows), np.int64)
         ranks[self.rows] = np.cumsum(self._new) - 1
         return ranks
+
+
+def _order_of_ties(values: Array, first: Mask) -> RowIds:
+    """The order of rows by their values within each tie; `first` says with which rows ties begin."""
+    if Kernel.compiled and values.dtype == np.int64:
+        starts, order = np.flatnonzero(first), np.arange(len(values))
+        if int(np.diff(starts, append=len(values)).max(initial=0)) <= _SHORT:
+            order_ties.call(np.ascontiguousarray(values), starts, order)
+            return order
+    return np.lexsort((values, np.cumsum(first)))
 
 
 def code_ranks(dictionary: Dictionary, codes: Codes) -> Array:

@@ -21,6 +21,7 @@ from augury.core.model import (
     spelling,
     value_hash,
 )
+from augury.storage.column import Coded, TextColumn, TimeColumn, resolved
 from augury.storage.kernels.blake2b import INITIAL, ORDER, hash_texts
 from augury.storage.kernels.hashing import mix
 
@@ -126,6 +127,52 @@ def spellings_of(masks: Sequence[Array], count: int) -> Array:
         plain &= item == 0
     h[plain] = 0
     return h
+
+
+def hashes_of_columns(columns: Sequence[Any]) -> tuple[Hashes, Array]:
+    """The hashes and the spellings of the values of columns, one after the other: those of one kind at once."""
+    columns = [resolved(column) for column in columns]
+    kinds = {type(column) for column in columns}
+    count = sum(map(len, columns))
+    if Kernel.compiled and count > _MANY:
+        if kinds == {TextColumn}:
+            return _hashes_of_texts([column.array for column in columns])
+        if kinds == {TimeColumn} and len({column.kind for column in columns}) == 1:
+            hashes = _times_hashed(np.concatenate([column.us for column in columns]), columns[0].kind)
+            missing = [np.zeros(len(column), bool) if column.null is None else column.null for column in columns]
+            hashes[np.concatenate(missing)] = value_hash(None)
+            return hashes, np.zeros(count, np.uint64)
+    if kinds == {np.ndarray} and len({column.dtype for column in columns}) == 1:
+        return numbers_hashed(columns[0] if len(columns) == 1 else np.concatenate(columns))
+    parts = [_hashed_column(column) for column in columns]
+    return np.concatenate([h for h, _ in parts]), np.concatenate([s for _, s in parts])
+
+
+def _hashes_of_texts(arrays: Sequence[Any]) -> tuple[Hashes, Array]:
+    """The same of arrays of texts, some of which may be null or have a dictionary."""
+    import pyarrow as pa
+
+    texts = pa.concat_arrays([array.cast(pa.large_string()) for array in arrays])
+    hashes = np.full(len(texts), value_hash(None), np.uint64)
+    valid = slice(None) if not texts.null_count else texts.is_valid().to_numpy(zero_copy_only=False)
+    hashes[valid] = text_hashes(texts.drop_null() if texts.null_count else texts)
+    return hashes, np.zeros(len(texts), np.uint64)
+
+
+def _times_hashed(us: Times, kind: type[Timestamp | Duration]) -> Hashes:
+    import pyarrow as pa
+
+    return time_hashes(pa.array(us), kind)
+
+
+def _hashed_column(column: Any) -> tuple[Hashes, Array]:
+    if isinstance(column, np.ndarray):
+        return numbers_hashed(column)
+    if isinstance(column, Coded):
+        values, number = column.distinct()
+        hashes, spellings = hashes_of(values)
+        return hashes[number], spellings[number]
+    return hashes_of(column)
 
 
 def numbers_hashed(column: Array) -> tuple[Array, Array]:

@@ -15,6 +15,8 @@ _PLURALS = {"alternative": "alternatives of OR"}
 
 def coverage_text(coverage: Coverage) -> str:
     """A line for each kind of part, then what is missing, by place."""
+    if not coverage.parts:
+        return "nothing to cover: the cases have no rules; static rules and queries in SPAseQ do not count"
     lines = [f"coverage {coverage.percent:.1f}%"]
     counts = coverage.counts()
     for kind in _KINDS:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from augury.algebra.graph_queries import stream_of
 from augury.algebra.plan import Plan
 from augury.core.clock import Clock
 from augury.core.errors import RunError
@@ -60,11 +61,13 @@ class MinimalCase:
     clock: Clock
     until: int | None
     retention: str | None = None
+    rdf: str | None = None  # the file of the graph, all of which the case has
 
     def toml(self, program: str) -> str:
         """The case as a spec file; `program` is the line that names the program, or has its text."""
         lines = [program, f'clock = "{self.clock.kind}"']
         lines += [f"retention = {_quoted(self.retention)}"] if self.retention else []
+        lines += [f"rdf = {_quoted(self.rdf)}"] if self.rdf else []
         tables: dict[str, list[str]] = {}
         for fact in self.facts:
             tables.setdefault(fact.name, []).append(f"[{', '.join(_toml_value(arg) for arg in fact.args)}]")
@@ -91,11 +94,11 @@ def _line(item: HistoryItem, clock: Clock) -> str:
     if isinstance(item, Revocation):
         return f"revoke {item.id}" + ("" if item.version is None else f" version {item.version}")
     version = f" version {item.version}" if item.version else ""
-    return (
-        f"{item.id}: {show_event(item, clock)}{version}"
-        if item.id and item.id.replace("-", "").isalnum()
-        else show_event(item, clock)
-    )
+    shown = show_event(item, clock)
+    if stream_of(item.type) is not None:
+        time = shown.rpartition(" @ ")[2]
+        shown = f"{item.type} {{ {item.args[0]} }} @ {time}"
+    return f"{item.id}: {shown}{version}" if item.id and item.id.replace("-", "").isalnum() else shown
 
 
 def _quoted(text: str) -> str:
@@ -122,6 +125,8 @@ class CaseSearch:
     facts: tuple[Fact, ...]
     until: int | None
     retention: int | None
+    graphs: tuple[Fact, ...] = ()  # what an RDF file says to queries: all of it stays
+    rdf: str | None = None
 
     @property
     def plan(self) -> Plan:
@@ -129,7 +134,8 @@ class CaseSearch:
 
     def run(self, events: Iterable[HistoryItem], facts: Iterable[Fact]) -> Session:
         """A session that holds some events, with the clock where the case has it."""
-        model = batch.evaluate(self._everything, list(events), self.clock, facts, self.until, None, self.retention)
+        all_facts = [*facts, *self.graphs]
+        model = batch.evaluate(self._everything, list(events), self.clock, all_facts, self.until, None, self.retention)
         assert isinstance(model, batch.SessionModel)
         return model.session
 
@@ -180,4 +186,6 @@ class CaseSearch:
         session = self.run(events, facts)
         answers = [event for event in session.events(self.until) if event.type in self.plan.outputs]
         retention = None if self.retention is None else f"{self.retention}us"
-        return MinimalCase(name, tuple(events), tuple(facts), tuple(answers), self.clock, self.until, retention)
+        return MinimalCase(
+            name, tuple(events), tuple(facts), tuple(answers), self.clock, self.until, retention, self.rdf
+        )

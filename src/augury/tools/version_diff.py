@@ -6,24 +6,20 @@ columns; events are made of those that differ alone.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.properties import all_properties
-from augury.compiled import source_of
 from augury.core.clock import Clock
-from augury.core.errors import AuguryError, DataError, RunError
+from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event, OrderKey, order_key
 from augury.engine.session import Session
 from augury.explain import sessions
-from augury.explain.derivations import CircuitDerivations, ExplainedCircuit
+from augury.explain.derivations import INNER, CircuitDerivations, ExplainedCircuit, inner_of
 from augury.explain.why import derivation_tree
 from augury.notation import show_event
 from augury.program import Program
@@ -92,6 +88,9 @@ class VersionDiff:
                 if text:
                     yield f"  {word}, in the {name} version"
                     yield from (f"    {line}" for line in text.splitlines())
+        if self.same:
+            yield ""
+            yield "both versions have the same answers"
         if self.unexplained:
             yield ""
             yield f"not explained: {self.unexplained}"
@@ -230,14 +229,17 @@ def _explained(
     before = difference.before
     if before is not None:
         return replace(difference, why=why, why_not=_text(lambda: sessions.why(old, before)))
-    asked = show_event(_first_missing(difference.event, there, missing), clock)
+    first = _first_missing(difference.event, there, missing)
+    if any(query.name == inner_of(first.type) for query in missing.program.plan.graph_queries):
+        return replace(difference, why=why, why_not=_unmatched(first, there, clock))
+    asked = show_event(first, clock)
     return replace(difference, why=why, why_not=_text(lambda: sessions.why_not(missing, asked)))
 
 
 def _first_missing(event: Event, there: Session, missing: Session) -> Event:
     """The event behind an answer that a version does not derive, while it derives all that this event is made of."""
     standing = CircuitDerivations(missing.circuit, None).rows
-    tree = derivation_tree(ExplainedCircuit(there.circuit, None), event)
+    tree = derivation_tree(ExplainedCircuit(there.circuit, None, inner=True), event)
     while True:
         parts = [part for _, below in tree.ways[:1] for part in below]
         absent = next((p for p in parts if p.event.id not in standing and any(way.rule for way, _ in p.ways)), None)
@@ -246,59 +248,24 @@ def _first_missing(event: Event, there: Session, missing: Session) -> Event:
         tree = absent
 
 
+def _unmatched(first: Event, there: Session, clock: Clock) -> str:
+    """What one version of a query matches and the other does not: a graph pattern, a join of several, or the sequence."""
+    tree = derivation_tree(ExplainedCircuit(there.circuit, None), first)
+    query, _, part = first.type.partition(INNER)
+    what = f"query {query}: the graphs match, and their sequence, its window, or what is selected does not"
+    if part:
+        named = "graphs do not match together" if part.isdigit() else f"the graph pattern {part} does not match"
+        what = f"query {query}: {named}"
+    inputs = list(dict.fromkeys(event for derivation, _ in tree.ways[:1] for event in derivation.parts))
+    lines = [f"{show_event(event, clock)}" + (f"  (input {event.id})" if event.id else "") for event in inputs]
+    return "\n".join([what, *(f"{'└' if line is lines[-1] else '├'}─ {line}" for line in lines)])
+
+
 def _text(explain: Any) -> str:
     try:
         return str(explain())
     except AuguryError as error:
         return str(error)
-
-
-# Versions
-
-
-def version(named: str, functions: Iterable[Any] = (), facts: Iterable[str] = (), policy: str | None = None) -> Program:
-    """The program of a version: a file, a folder of files, or either in a git revision, `HEAD~1:rules/fire.aug`."""
-    revision, colon, path = named.partition(":")
-    if not colon or Path(named).exists():
-        return Program.of(list(map(source_of, _files(Path(named)))), functions, facts, policy)
-    with TemporaryDirectory(prefix="augury-") as folder:
-        _export(revision, path, Path(folder))
-        return Program.of(list(map(source_of, _files(Path(folder) / path))), functions, facts, policy)
-
-
-def _files(path: Path) -> list[Path]:
-    """The files of a program: one, or all of a folder that no other file includes."""
-    if not path.is_dir():
-        return [path]
-    files = [file for ending in ("*.aug", "*.spaseq") for file in sorted(path.rglob(ending))]
-    if not files:
-        raise DataError("has no .aug and no .spaseq file", str(path))
-    return files
-
-
-def _export(revision: str, path: str, folder: Path) -> None:
-    """Writes the rules of a git revision, as far as they may include one another, into a folder."""
-    top = _git("rev-parse", "--show-prefix").strip()
-    listed = _git("ls-tree", "-r", "--name-only", "--full-tree", revision).splitlines()
-    wanted = [name for name in listed if name.startswith(top) and name.endswith((".aug", ".spaseq"))]
-    for name in wanted:
-        target = folder / name.removeprefix(top)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_git("show", f"{revision}:{name}"), encoding="utf-8")
-    if not (folder / path).exists():
-        raise DataError(f"revision `{revision}` has no `{path}`", hint=f"it has {', '.join(wanted[:5]) or 'no rules'}")
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, encoding="utf-8")
-    except FileNotFoundError:
-        raise RunError("git is not installed", hint="a version may also be a file or a folder") from None
-    if done.returncode:
-        raise RunError(
-            f"git: {done.stderr.strip().splitlines()[0]}", hint="a version is a file, a folder or REVISION:PATH"
-        )
-    return done.stdout
 
 
 def reading_program(old: Program, new: Program) -> Program | None:

@@ -75,7 +75,7 @@ class Absence(Windowed):
         return np.array(rows, np.int64)
 
     def block(self, absent: Array) -> None:
-        """New occurrences of what must be absent: the rows that they meet fall."""
+        """Inserts absent events: the rows that they block are retracted."""
         out = self.out.table
         # In order, what has come ends after all windows that were there.
         absent = absent[self.inputs[1].table.data[END, absent] <= self.latest.before(out.n)]
@@ -132,7 +132,7 @@ class Absence(Windowed):
         return self.within(rows, mine, self.fields[0], self.absent_index, *limits)
 
     def _blocked_by(self, absent: Array) -> Iterator[Array]:
-        """Pairs of what must be absent and a row that stands, in whose window it may lie."""
+        """Pairs of an absent event and a standing row whose window may contain it."""
         # A row [lo, hi] that q meets has hi in [q.end, q.start + the longest window].
         limits = END, START, self.longest, self.out.table.n, self.blocked_by
         return self.within(absent, self.inputs[1], self.fields[1], self.standing_index, *limits)
@@ -171,5 +171,5 @@ class Absence(Windowed):
         self.unblocked(difference(alive, standing))
 
     def unsettled(self, since: Mapping[int, int], frontier: int) -> int:
-        """A row whose window reaches beyond what is settled of what must be absent may still fall."""
+        """A row may still be retracted if its window reaches beyond the settled absent events."""
         return min(super().unsettled(since, frontier), least_open(self, since))

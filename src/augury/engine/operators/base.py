@@ -173,7 +173,7 @@ class Operator(ABC):
         return ", ".join(f"{event} ({event.id})" for event in map(self.runtime.event, parts))
 
     def rebuild(self) -> None:
-        """Makes anew what is not in tables."""
+        """Rebuilds the state that is not in tables."""
         self.seen = [view.table.n for view in self.inputs]
         self.lost = [[] for _ in self.inputs]
         self.revised = []
@@ -204,7 +204,7 @@ class Operator(ABC):
         """The source rows of many rows, in groups that are made alike; rows in no group are asked one by one."""
         origins: list[Source] = [(table, self.out.table.data[field, rows], None) for field, table in self.parents()]
         if not origins:
-            return []
+            return [(np.arange(len(rows)), [])]
         has = [parents >= 0 for _, parents, _ in origins]
         if len(origins) == 1:
             return [(np.flatnonzero(has[0]), origins)]

@@ -96,7 +96,7 @@ class ChoosingJoin(JoinOperator):
         self.policy = spec.policy
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """A part chooses anew as long as its choice may vanish or a better one may appear, however long ago it came itself:
+        """A part chooses again as long as its choice may vanish or a better one may appear, however long ago it came itself:
         until then its candidates are needed, and what is used up of them."""
         table, back = self.inputs[port].table, self.reach(port, horizon)
         if back <= -FAR:

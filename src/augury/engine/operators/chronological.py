@@ -208,7 +208,7 @@ class Chronological(ChoosingJoin):
                 self._touch(group, group.rights[later], key, touched)
 
     def decide(self, group: _KeyGroup, pairs: list[tuple[int, int]], frames: list[Frame]) -> None:
-        """Decides anew from a right part on; pairs that stay as they are are left alone, new ones are added to the lists."""
+        """Decides again from a right part on; pairs that stay as they are are left alone, new ones are added to the lists."""
         assert group.undecided is not None
         rights = group.rights[bisect_left(group.rights, group.undecided) :]
         group.undecided = None

@@ -79,7 +79,7 @@ class ClockWindows(Clocked):
         self.follow()
 
     def least_standing(self) -> int | None:
-        """The least end of the events that stand. Events that were forgotten stand for ever."""
+        """The least end of the events that stand; forgotten events stand for ever."""
         tables = [view.table for view in self.inputs]
         ends = [t.earliest() for t in tables if t.live]
         return min(ends if self.fixed is None else [*ends, self.fixed], default=None)

@@ -35,7 +35,7 @@ _PAIRS = 1 << 18  # for which there is room at first: `last 1000000` may find fa
 
 
 class CollectOperator(Windowed):
-    """For each row, and each value of what makes groups, the row with the group's variables and totals.
+    """For each row and each group of its window, the row with the group's variables and totals.
 
     A row whose window a changed occurrence lies in is computed anew, once a step. Its table holds rows with what is
     used later; their members are its `contents`. With `or none` a row that collects nothing has a group, too.

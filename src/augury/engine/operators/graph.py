@@ -44,7 +44,7 @@ class GraphTexts:
         self._last = None
 
     def triples(self, rows: RowIds, coded: CodedTerms, read: Callable[[], EventTriples]) -> EventTriples:
-        """The triples of the events of some rows: those that were read last, or read anew."""
+        """The triples of the events of some rows: those of the last read, or read again."""
         last = self._last
         if last is None or last[0] is not coded or last[1] != self.needs or not np.array_equal(last[2], rows):
             last = self._last = (coded, self.needs, rows, read())

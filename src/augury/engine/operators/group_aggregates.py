@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.algebra.aggregates import StateForm, aggregate_of, arguments, percentage
 from augury.algebra.scalar import RowError
-from augury.algebra.terms import Aggregate, Apply, Const, Expr
+from augury.algebra.terms import FILTERED, Aggregate, Apply, Const, Expr
 from augury.core.arrays import Array
 from augury.core.errors import RunError
 from augury.core.model import Value
@@ -166,6 +166,17 @@ def _last(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
     return codes, None
 
 
+def _list(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
+    """All values of each group as one; null where a filter leaves none."""
+    listed = values.dictionary.decode_all(values.codes(np.arange(len(values))))
+    filtered, encode = part.function.endswith(FILTERED), values.context.encode
+    codes = [
+        NULL if filtered and not count else encode(tuple(listed[first : first + count]))
+        for first, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True)
+    ]
+    return np.array(codes, np.int64), None
+
+
 def _mode(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
     """The most frequent value of each group; of several, the least."""
     codes = np.full(len(groups), NULL, np.int64)
@@ -247,6 +258,8 @@ LISTED: dict[str, Listed] = {
     "nth": _nth,
     "nth where": _nth,
     "last where": _last,
+    "list": _list,
+    f"list{FILTERED}": _list,
     "mode": _mode,
     "median": _between,
     "percentile": _between,

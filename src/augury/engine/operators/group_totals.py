@@ -137,7 +137,7 @@ class Totals:
 
 
 def with_held_times(frame: Frame, view: View, rows: RowIds, label: str | None) -> None:
-    """Rows that stand for what a window has of intervals: the times of these are those of their label."""
+    """Rows for the parts of intervals in a window: their times are those of their label."""
     for name, ends in view.labels.items():
         start, end = (view.table.data[field, rows] for field in ends)
         frame.labels[name] = start, end

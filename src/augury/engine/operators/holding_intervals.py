@@ -10,7 +10,7 @@ import numpy as np
 from augury.algebra.plan import Predicate
 from augury.core.arrays import Array, RowIds, Times
 from augury.core.bounds import MAX_TIME, MIN_TIME
-from augury.engine.operators.base import Operator, Ways
+from augury.engine.operators.base import Operator
 from augury.engine.operators.map import EachRow
 from augury.engine.operators.row_chains import RowChains
 from augury.knowledge.fact_table import ALWAYS, EVER
@@ -130,12 +130,10 @@ class HoldingIntervals(Operator):
             np.concatenate([start[left], np.maximum(held.start, MIN_TIME), np.maximum(start, hi[of])[right]]),
             np.concatenate([np.minimum(end, lo[of])[left], np.minimum(held.end, MAX_TIME), end[right]]),
         )
-        rows_by_key = {key: i for i, key in enumerate(zip(of.tolist(), start.tolist(), end.tolist(), strict=True))}
-        fresh = np.ones(len(new.owner), bool)
-        for i, key in enumerate(zip(*(x.tolist() for x in new), strict=True)) if rows_by_key else ():
-            fresh[i] = rows_by_key.pop(key, None) is None
-        if rows_by_key:
-            table.kill(np.sort(rows[list(rows_by_key.values())]))
+        kept, same = _in_both(Intervals(of, start, end), new)
+        if not kept.all():
+            table.kill(np.sort(rows[~kept]))
+        fresh = ~same
         if not fresh.any():
             return
         owner, begins, ends = (x[fresh] for x in new)
@@ -155,12 +153,20 @@ class HoldingIntervals(Operator):
     def parents(self) -> list[tuple[int, Table]]:
         return []
 
-    def sources(self, rows: RowIds) -> Ways:
-        return [(np.arange(len(rows)), [])]
-
     @property
     def bytes(self) -> int:
         return super().bytes + self.chains.bytes
+
+
+def _in_both(first: Intervals, second: Intervals) -> tuple[Array, Array]:
+    """Which intervals of both are in the other, too; those of an owner lie apart, so that no two have one start."""
+    owner, start, end = (np.concatenate(columns) for columns in zip(first, second, strict=True))
+    order = np.lexsort((start, owner))
+    next_, last = order[1:], order[:-1]
+    same = (owner[next_] == owner[last]) & (start[next_] == start[last]) & (end[next_] == end[last])
+    both = np.zeros(len(owner), bool)
+    both[next_[same]] = both[last[same]] = True
+    return both[: len(first.owner)], both[len(first.owner) :]
 
 
 class EndedIntervals(EachRow):

@@ -97,7 +97,7 @@ class JoinOperator(Pairing):
         return latest
 
     def _latest_starts(self, rows: RowIds, data: RowData, fields: Array) -> tuple[Array, int]:
-        """The latest start of what is absent, has the key of a row, and ends before it starts; and how many it looked at."""
+        """For each row the latest start of an absent event with its key that ends before it starts; and how many it touched."""
         latest, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.runtime.tables.dictionary
         index.extend()
         absent = index.table

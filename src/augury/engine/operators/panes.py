@@ -405,7 +405,7 @@ class Panes(Clocked):
         self.contents.moved(places[id(self.out.table)], places[id(self.inputs[0].table)])
 
     def rebuild(self) -> None:
-        """Panes are made of what stands; what has been computed is found by its times."""
+        """Panes are rebuilt from the standing rows; computed windows are looked up by their times."""
         super().rebuild()
         self.behind = True
         self.contents.cut(self.out.table.n)

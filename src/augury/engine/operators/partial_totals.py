@@ -104,7 +104,7 @@ class PartialTotals:
         return numbers[window], columns, ranges.greatest(np.concatenate([p.rank for p in partials])[order])
 
     def _picks(self, counts: Array, sums: Array, keys: list[Array]) -> Picks:
-        """The values that keys stand for; where integers and floats are mixed, they are not sure."""
+        """The values of keys; not sure where integers and floats are mixed."""
 
         def picked(pick: str, value: Expr, by: Expr, states: Array) -> tuple[Array, Array]:
             there, floats = (column[states] for column in self.states.numbers_of(by, counts, sums))

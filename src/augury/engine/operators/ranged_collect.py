@@ -12,6 +12,7 @@ from augury.engine.operators.collect import CollectOperator
 from augury.engine.operators.range_totals import RangeTotals
 from augury.planner.specs import RangedCollectSpec
 from augury.storage.frame import View
+from augury.storage.grouping import expand_ranges
 from augury.storage.table import END, LEFT, NONE, START
 from augury.storage.unique import unique_inverse
 
@@ -87,29 +88,37 @@ class RangedCollect(CollectOperator):
 
     def members(self, rows: RowIds) -> tuple[Array, Array]:
         """The members of output rows, one row after the other, and how many each has."""
-        noted = self.contents.knows(rows)
-        if noted.all():
+        listed = self.contents.knows(rows)
+        if listed.all():
             return self.contents.of(rows)
-        sources, group_of = unique_inverse(self.out.table.data[LEFT, rows])
+        some = self._in_windows(rows[~listed])
+        if not listed.any():
+            return some
+        counts = np.empty(len(rows), np.int64)
+        parts = (listed, self.contents.of(rows[listed])), (~listed, some)
+        for mine, (_, sizes) in parts:
+            counts[mine] = sizes
+        result, begins = np.empty(int(counts.sum()), np.int64), np.cumsum(counts) - counts
+        for mine, (members, sizes) in parts:
+            result[expand_ranges(begins[mine], sizes)] = members
+        return result, counts
+
+    def _in_windows(self, rows: RowIds) -> tuple[Array, Array]:
+        """The members of rows whose totals were running ones: what has their group in their windows."""
+        sources, source_of = unique_inverse(self.out.table.data[LEFT, rows])
         if self.collect.last is None:
             owner, members = self.in_window(sources, alive=np.ones(self.inputs[0].table.n, np.uint8))
         else:
             frame, _ = self.grouped(sources)
             owner, members = frame.left, frame.right
-        cuts = np.r_[np.searchsorted(owner, sources), len(owner)]
-        listed = [
-            self.contents.members(row) if listed else self.of_group(row, members[cuts[group] : cuts[group + 1]])
-            for row, listed, group in zip(rows.tolist(), noted.tolist(), group_of.tolist(), strict=True)
-        ]
-        return np.concatenate([NONE, *listed]), np.array([len(some) for some in listed], np.int64)
-
-    def of_group(self, row: int, members: RowIds) -> RowIds:
-        """Of the members of a window those of the group of a row of the output."""
-        canonical, view = self.runtime.tables.dictionary.canonical, self.inputs[1]
+        begins = np.searchsorted(owner, sources)
+        sizes = np.diff(np.r_[begins, len(owner)])[source_of]
+        owners, members = np.repeat(np.arange(len(rows)), sizes), members[expand_ranges(begins[source_of], sizes)]
+        canonical, view, same = self.runtime.tables.dictionary.canonical, self.inputs[1], np.ones(len(members), bool)
         for name in self.collect.by:
-            code = canonical(self.out.table.data[self.out.vars[name], row : row + 1])
-            members = members[canonical(view.table.data[view.vars[name], members]) == code]
-        return members
+            codes = canonical(self.out.table.data[self.out.vars[name], rows])
+            same &= canonical(view.table.data[view.vars[name], members]) == codes[owners]
+        return members[same], np.bincount(owners[same], minlength=len(rows))
 
     def keep_parents(self, keep: dict[int, Array]) -> None:
         super().keep_parents(keep)

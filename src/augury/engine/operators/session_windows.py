@@ -104,7 +104,7 @@ class SessionWindows(Clocked):
         return groups[: counts[0]], los[: counts[0]], his[: counts[0]]
 
     def _sessions(self, lines: Segments, groups: Array, los: Times, his: Times) -> Array:
-        """The sessions over some times, made anew: group, begin, end, first position."""
+        """Recomputes the sessions over some times: group, begin, end, first position."""
         counts = np.zeros(2, np.int64)
         k.divide_sessions(groups, los, his, self.gap, lines.spans, lines.pool, counts)
         self.touched += int(counts[1])

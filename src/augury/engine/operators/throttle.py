@@ -159,7 +159,7 @@ class Throttle(Chooser):
         return rows[~fits]
 
     def step_singly(self, gone: list[_Entry], come: list[_Entry]) -> None:
-        """Decides anew where rows come and go in the past."""
+        """Decides again where rows come and go in the past."""
         touched = dict[_ThrottledEvent, list[int]]()  # with the new rows of each
         for row, content, _ in gone:
             event = self.events[content]
@@ -265,7 +265,7 @@ class Throttle(Chooser):
     # Decisions
 
     def decide(self, touched: Iterable[_ThrottledEvent]) -> list[_ThrottledEvent]:
-        """Decides anew where events have come or gone: those for which the decision may be another."""
+        """Decides again where events have come or gone: those whose decision may differ."""
         flipped: list[_ThrottledEvent] = []
         for group in self.regroup(touched):
             done: _ThrottledEvent | None = None

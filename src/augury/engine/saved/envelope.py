@@ -45,7 +45,7 @@ _OLD = (
 
 @dataclass(frozen=True)
 class SnapshotHeader:
-    """Of what something is the state: what kind of thing, taken with which version of Augury, and more by name."""
+    """The owner of a state: its kind, the version of Augury that took it, and more by name."""
 
     kind: str
     augury: str

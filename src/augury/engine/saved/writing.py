@@ -77,7 +77,7 @@ class Writer:
             return self.node(value.item())
         form = FORM_OF.get(kind)
         if form is None:
-            raise TypeError(f"{kind.__name__} is nothing that can be saved")
+            raise TypeError(f"{kind.__name__} cannot be saved")
         return ["o", form.name, self.node(form.state(value))]
 
     def _values(self, values: Sequence[object]) -> Any:

@@ -90,6 +90,9 @@ class MissWording:
         detected = " was detected" if type in self.plan.derived else ""
         if there or detected:
             latest = f"; the latest of its type is {show_event(there[-1], self.clock)}" if there else ""
+            if (held := n.held_by(type)) is not None:
+                fact = self.atom(held[0], node.args, world.wanted)
+                return f"no interval in which `{fact}` holds has begun and ended{asked}{latest}"
             return f"no {self.pattern(node, world.wanted)}{detected}{asked}{latest}"
         others = any(name == node.type for name, _ in world.events)
         return f"no event of type {node.type}" + (f" with {counted(len(node.args), 'argument')}" if others else "")

@@ -103,7 +103,7 @@ def _check_static(plan: Plan, findings: Findings) -> None:
         defined.setdefault(rule.makes, {}).setdefault(len(rule.args), rule.span)
     held = [(*scan.held, scan.span) for rule in plan.rules for scan in scans(rule) if scan.held is not None]
     asked = {atom.name for atom, _ in static_atoms(plan)} | {name for name, _, _ in held}
-    for rule in made:
+    for rule in () if findings.errors else made:  # what is wrong may be what asks
         if rule.makes not in asked and rule.makes not in findings.unread:
             close = misspelt(rule.makes, sorted(asked))
             hint = f"did you mean `{close}`?" if close else "a condition asks for them: `… WHERE " + rule.makes + "(…)`"

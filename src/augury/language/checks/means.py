@@ -1,15 +1,16 @@
-"""Means of durations on the logical clock, where a duration is a whole number of ticks.
+"""Means and variances of durations on the logical clock, where a duration is a whole number of ticks.
 
 tick 1s.  p(avg(duration(x))) <- …   →   refused: `avg(duration(x) * 1.0)` is the mean of numbers
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from augury.algebra.aggregates import arguments, pair
 from augury.algebra.kinds import of_kind
-from augury.algebra.nodes import Rule, Run, Scan
+from augury.algebra.nodes import Compare, Rule, Run, Scan
 from augury.algebra.plan import Plan
 from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, show
 from augury.core.clock import Duration, Kind
@@ -23,25 +24,31 @@ def check_means(plan: Plan, findings: Findings, clock: Kind | None = None) -> No
     if plan.tick is None and clock != "logical":
         return
     for rule in plan.rules:
-        lasting = _durations(plan, rule)
+        declared = _declared(plan, rule)
+        lasting = _equal(rule, declared)
         runs = (result.aggregate for run in of_kind(rule.nodes, Run) for result in run.results)
         for aggregate in (*rule.totals.values(), *runs):
-            if aggregate.function in _WITH_FRACTIONS and _lasts(arguments(aggregate)[0], lasting):
-                _refuse(aggregate, findings)
+            if aggregate.function in (*_WITH_FRACTIONS, "variance") and _lasts(arguments(aggregate)[0], lasting):
+                _refuse(aggregate, declared, findings)
 
 
-def _refuse(aggregate: Aggregate, findings: Findings) -> None:
+def _refuse(aggregate: Aggregate, declared: Set[str], findings: Findings) -> None:
     value, by = arguments(aggregate)
     message = f"`{show(aggregate)}` is a mean of durations, which are whole ticks on the logical clock"
+    if aggregate.function == "variance":
+        message = f"`{show(aggregate)}` is a variance, which durations do not have"
     times: Expr = Apply("*", (value, Const(1.0)))
     times = times if value is aggregate.args[0] else pair(times, by)
-    hint = f"the mean of numbers may have a fraction: `{show(replace(aggregate, args=(times,)))}`; or run on timestamps"
-    if isinstance(value, Var):
+    numbers = f"`{show(replace(aggregate, args=(times,)))}`"
+    hint = f"the mean of numbers may have a fraction: {numbers}; or run on timestamps"
+    if aggregate.function == "variance":
+        hint = f"numbers have one: {numbers}"
+    elif isinstance(value, Var) and value.name in declared:
         hint = "declare a number of ticks, not a duration; or run on timestamps"
     findings.add("E601", message, aggregate.span, hint=hint)
 
 
-def _durations(plan: Plan, rule: Rule) -> frozenset[str]:
+def _declared(plan: Plan, rule: Rule) -> Set[str]:
     """The variables of a rule that a declaration says are durations."""
     names = set[str]()
     for scan in of_kind(rule.nodes, Scan):
@@ -49,7 +56,18 @@ def _durations(plan: Plan, rule: Rule) -> frozenset[str]:
         if len(declared) == len(scan.args):
             pairs = zip(scan.args, declared, strict=True)
             names |= {arg.name for arg, attribute in pairs if isinstance(arg, Var) and attribute.type == "duration"}
-    return frozenset(names)
+    return names
+
+
+def _equal(rule: Rule, names: Set[str]) -> frozenset[str]:
+    """These variables, and those that a condition says equal a duration: `D = duration(x)`."""
+    equal = [c for c in rule.conditions if isinstance(c, Compare) and c.op == "="]
+    sides = [side for c in equal for side in ((c.left, c.right), (c.right, c.left))]
+    result, before = frozenset(names), -1
+    while before < len(result):
+        before = len(result)
+        result |= {var.name for var, value in sides if isinstance(var, Var) and _lasts(value, result)}
+    return result
 
 
 def _lasts(expr: Expr, lasting: frozenset[str]) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from augury.algebra.nodes import Holds, Rule, Scan, Unless
+from augury.algebra.kinds import of_kind
+from augury.algebra.nodes import Holds, Rule, Scan, SessionWindow, Unless
 from augury.algebra.plan import Plan, static_atoms
-from augury.algebra.terms import Const, Expr, Var, Wild, show, walk
+from augury.algebra.terms import Const, Expr, Var, Wild, show, variables, walk
 from augury.core.clock import Duration, show_duration
 from augury.core.errors import Findings, Note
 from augury.language.checks.arity import scans
@@ -29,6 +30,7 @@ def check_slips(plan: Plan, findings: Findings) -> None:
         for scan in rule_scans:
             if scan.type not in types:
                 _check_window(scan, rule, findings)
+        _check_session_keys(rule, findings)
     for clause in plan.clauses:
         body = [a for c in clause.body if isinstance(c, Holds | Unless) for a in c.args]
         if clause.body:
@@ -49,6 +51,17 @@ def _check_small_letters(head: tuple[Expr, ...], body: list[Expr], findings: Fin
             message = f"`{name}` is a string here; a variable begins with a capital"
             hint = f"write `{str(name)[0].upper()}{str(name)[1:]}`, or `'{name}'` if the string is meant"
             findings.add("W308", message, const.span, Note("the same string", places[name].span), hint=hint)
+
+
+def _check_session_keys(rule: Rule, findings: Findings) -> None:
+    """`w: session(30min, click(U, V)), while w: collect click(U, V)` with `sum(V)`: a session for each user and value."""
+    aggregated = {v for total in rule.totals.values() for v in variables(*total.args)} - variables(*rule.args)
+    for window in of_kind(rule.nodes, SessionWindow):
+        for arg in window.input.args:
+            for name in sorted(variables(arg) & aggregated):
+                message = f"`{name}` is part of the key of the session, and an aggregate ranges over it"
+                hint = "there is a session for each of its values; write `_` in the session, and the variable where events are collected"
+                findings.add("W316", message, arg.span, hint=hint)
 
 
 def _bare(args: Iterable[Expr]) -> Iterator[Const]:

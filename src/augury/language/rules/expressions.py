@@ -37,6 +37,10 @@ _ELSEWHERE = {
     "iif": "it is `if(c, a, b)`",
     "ifnull": "it is `coalesce(a, b)`",
     "nvl": "it is `coalesce(a, b)`",
+    **dict.fromkeys(
+        ("now", "today", "current_timestamp", "getdate"),
+        "an answer depends on the times of events, not on when it is computed: the time of a label is `end(o)`",
+    ),
     "datediff": "it is a difference of times: `end(b) - start(a)`",
 }
 _RE2 = ("E262", check_pattern, "expressions are those of RE2, without \\1 and (?=…)")
@@ -122,7 +126,8 @@ class ExpressionReader:
             case s.Where() | s.Filtered():
                 self.error("E210", "`where` belongs to an aggregate", node.span.part(r"\bwhere\b"))
             case _:
-                self.error("E207", f"`{show_node(node)}` is not a value", node.span)
+                hint = _negation_form(node.negated) if isinstance(node, s.Not) else None
+                self.error("E207", f"`{show_node(node)}` is not a value", node.span, hint)
         return _WRONG
 
     def _call(self, node: s.CallTerm) -> Expr:
@@ -413,7 +418,10 @@ class ExpressionReader:
         names: list[str] = []
         for item in items:
             if not isinstance(item, s.BareName):
-                self.error("E212", f"`{show_node(item)}` is not a label", item.span, "write `{o, s} within 12h`")
+                hint = "write `{o, s} within 12h`"
+                if isinstance(item, s.CallTerm | s.Binary):
+                    hint = f"the window of a pattern is `({show_node(item)}).12h`, that of labels `{{o, s}} within 12h`"
+                self.error("E212", f"`{show_node(item)}` is not a label", item.span, hint)
             elif self.known_label(item.text, item.span):
                 names.append(item.text)
         return [Spans(tuple(names), self.length(node.length), node.span)] if names else []
@@ -432,7 +440,7 @@ class ExpressionReader:
                 return self._no_condition("E214", message, node.span, hint)
             result = self._atom(inner, negated=True)
             return [
-                Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c)
+                Unless(c.name, c.args, node.span) if isinstance(c, Holds) else _negated(c, node.span)
                 for c in result
                 if isinstance(c, Holds | Compare)
             ]
@@ -443,7 +451,7 @@ class ExpressionReader:
             outside = ((Compare("<", value, low, node.span),), (Compare(">", value, high, node.span),))
             return [AnyOf(outside, node.span)]
         if isinstance(inner, s.Chain) and len(inner.ops) == 1:
-            return [_negated(c) for c in self._chain(inner) if isinstance(c, Compare)]
+            return [_negated(c, node.span) for c in self._chain(inner) if isinstance(c, Compare)]
         advice = "give what is negated a static rule of its own" if isinstance(inner, s.Group | s.Binary) else None
         return self._no_condition("E213", f"`{show_node(node)}` is not a condition", node.span, advice)
 
@@ -542,10 +550,17 @@ def _arity(function: Function) -> str:
     return f"{takes[0]} or more arguments" if takes[-1] == 7 else f"{takes[0]} to {takes[-1]} arguments"
 
 
+def _negation_form(node: s.Node) -> str:
+    """`not X > 3` reads as `(not X) > 3`, and `X is not null` is SQL's."""
+    if node == Const(None):
+        return "that a value is there is asked by `not is_null(X)`"
+    return f"a comparison is negated in parentheses: `not ({show_node(node)} > 3)`"
+
+
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _negated(compare: Compare) -> Compare:
+def _negated(compare: Compare, span: Span) -> Compare:
     return Compare(
-        cast(Literal["=", "!=", "<", "<=", ">", ">="], _OPPOSITE[compare.op]), compare.left, compare.right, compare.span
+        cast(Literal["=", "!=", "<", "<=", ">", ">="], _OPPOSITE[compare.op]), compare.left, compare.right, span
     )

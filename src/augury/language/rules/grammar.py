@@ -6,7 +6,6 @@ package or, where that cannot be written to, in the user's folder for caches.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import tempfile
@@ -21,8 +20,9 @@ from lark import Lark
 from lark import __version__ as lark_version
 
 from augury.algebra.selection import POLICIES
+from augury.language.rules.kept_tables import parser_of, tables_of
 
-_NAME = f"rules.{sys.implementation.cache_tag}.tables"
+_NAME = f"rules.{sys.implementation.cache_tag}.parser"
 
 
 @cache
@@ -54,21 +54,23 @@ def _kept(stamp: bytes) -> Lark | None:
         with suppress(Exception):
             data = (folder / _NAME).read_bytes()
             if data.startswith(stamp):
-                return Lark.load(io.BytesIO(data[len(stamp) :]))
+                return parser_of(data[len(stamp) :])
     return None
 
 
 def _keep(parser: Lark, stamp: bytes) -> Lark:
     """Keeps a parser in the first folder that can be written to; it is there as a whole or not at all."""
-    tables = io.BytesIO()
-    parser.save(tables)
+    try:
+        tables = tables_of(parser)
+    except Exception:  # a Lark whose parsers are made otherwise
+        return parser
     for folder in folders():
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(dir=folder, prefix=_NAME)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(stamp + tables.getvalue())
+                    file.write(stamp + tables)
                 os.chmod(part, 0o644)
                 os.replace(part, folder / _NAME)
             except BaseException:

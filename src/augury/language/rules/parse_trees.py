@@ -192,6 +192,10 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def infix_not(self, meta: Meta, sequence: s.Node, word: Token, negated: s.Node) -> s.Not:
         if not isinstance(sequence, s.Binary) or sequence.op != "SEQ":
             hint = "write `a SEQ b NOT c` or `NOT(c).[a, b]`"
+            of = sequence.body if isinstance(sequence, s.Labelled) else sequence
+            if isinstance(of, s.BareName) and of.text == "holding":
+                hint = "when facts do not hold is a static rule: `off(M) :- machine(M), not on(M).`, and `x: holding off(M)`"
+                raise self._refuse("E277", "`holding` takes an atom", self._token(word), hint)
             raise self._refuse("E104", "NOT between patterns follows a sequence", self._token(word), hint)
         return s.Not(negated, (sequence.left, sequence.right), sequence.policy, self._span(meta))
 

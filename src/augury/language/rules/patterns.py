@@ -228,9 +228,11 @@ def _no_pattern(node: s.Node) -> tuple[str, str, str | None]:
             hint = f"write `NOT({show_node(node.negated)}).[a, b]` or `while w: not {show_node(node.negated)}`"
             return "E214", "an event cannot be negated on its own: absence needs an interval", hint
         case s.Group():
-            return "E228", "a list of literals stands where one pattern is expected", "join patterns with AND or SEQ"
+            return "E228", "one pattern is expected here, not a list of literals", "join patterns with AND or SEQ"
         case s.Chain() | s.Arith() if node.span.text.startswith("@"):
             return "E228", expected, "a calendar time stands in quotes: @'2026-01-31'"
+        case s.Arith(op="//"):
+            return "E228", expected, "a comment begins with `%` or `#`"
         case s.Arith(op="+" | "*", args=(s.CallTerm() | s.BareName() as part, s.CallTerm() | s.BareName() as other)):
             form = f"`{show_node(part)}{node.op} NEXT {show_node(other)}`"
             return "E228", expected, f"a quantifier stands behind its part, and an operator behind it: {form}"

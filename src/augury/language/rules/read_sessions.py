@@ -75,7 +75,7 @@ class SessionReader:
                 hint = f"write `{ticks}s` or `{ticks}min`; ticks count where the program declares `tick`"
                 self._wrong("a duration needs a unit", node, hint)
             case _:
-                self._wrong(f"{node.span.quoted} is no constant duration", node)
+                self._wrong(f"{node.span.quoted} is no constant duration above 0", node)
         return None
 
     def _wrong(self, message: str, node: s.Node, hint: str = _FORM) -> None:

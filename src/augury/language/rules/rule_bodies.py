@@ -134,7 +134,7 @@ class BodyReader:
                 self.findings.add("E218", "a cut belongs to a static rule", literal.span, hint=hint)
             case s.Group() if not all(self._is_condition(item) for item in literal.items):
                 hint = "write the literals without parentheses, or join patterns with AND"
-                self.findings.add("E228", "a list of literals stands where one is expected", literal.span, hint=hint)
+                self.findings.add("E228", "one literal is expected here, not a list", literal.span, hint=hint)
             case _ if self._is_condition(literal):
                 reader = replace(self.reader, in_run=self._has_run, may_aggregate=self._collects)
                 body.conditions.extend(reader.conditions(literal))
@@ -195,7 +195,7 @@ class BodyReader:
                 body.relatives.append(replace(relative, windows=body.windows[anchor]))
             elif self.findings.sound(relative.span):
                 hint = "`previous` is the window before one of `every`"
-                self.findings.add("E268", f"`{relative.anchor}` is no window by the clock", relative.span, hint=hint)
+                self.findings.add("E268", f"`{relative.anchor}` is not a clock window", relative.span, hint=hint)
 
     def _meant_relative(self, call: s.CallTerm) -> bool:
         """Whether `extends(o, 6h)` looks like a relative temporal event."""
@@ -251,7 +251,7 @@ class BodyReader:
         is_constant = most is None or (isinstance(most, Const) and isinstance(most.value, Duration | int))
         if not is_constant or isinstance(getattr(most, "value", None), bool):
             hint = "write `most = 30d`"
-            self.findings.add("E224", "the most that a window lasts is a constant duration", call.span, hint=hint)
+            self.findings.add("E224", "`most` must be a constant duration", call.span, hint=hint)
             return None
         if isinstance(most, Const) and isinstance(most.value, int) and self.symbols.tick is None:
             hint = f"write `most = {show_node(most)}s`; ticks count where the program declares `tick`"

@@ -253,7 +253,7 @@ class RunParts:
                     whole = n.Either(whole, side, node.span)
                 return whole
             case s.Quantified():
-                hint = "one quantifier a part: `{2,5}`, `+`, `*` or `?`"
+                hint = "one quantifier a part: `{2,5}`, `+`, `*` or `?`; the fewest iterations are taken by `SHORTEST`, the most by `LONGEST`, at the end of the rule"
                 self._error("E233", "a quantifier stands on another one", node.span, hint=hint)
             case s.Binary() if node.op in s.RUN_OPS:
                 message = f"`{show_node(node)}` is a part of a run, and a part is an event"
@@ -262,6 +262,9 @@ class RunParts:
             case s.Binary() if not node.parens:
                 hint = "a run is a chain of NEXT, THEN and SEQ; derive an event from the rest, by a rule of its own"
                 self._error("E233", f"{node.op} stands in a run", node.span, hint=hint)
+            case s.Holding():
+                hint = "give it a rule of its own, and use its event here: `down(M) <- x: holding mode(M, 'error').`"
+                self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span, hint=hint)
             case _:
                 hint = "a part is an event, or several joined by OR in parentheses, with its conditions"
                 self._error("E233", f"`{show_node(node)}` cannot be a part of a run", node.span, hint=hint)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from augury.algebra.terms import Const
+from augury.algebra.terms import Const, Var
 from augury.core.clock import Duration
 from augury.core.errors import Span
 from augury.language.rules import syntax as s
+
+_PATTERNS = s.Where | s.Binary | s.Group | s.Window | s.Not
 
 
 def is_turned_session(call: s.CallTerm) -> bool:
@@ -24,7 +26,10 @@ def turned_session(call: s.CallTerm, label: str) -> tuple[str, Span, str]:
 
 
 def is_session(call: s.CallTerm) -> bool:
-    """Whether a call is a session window: a length, then an atom."""
-    if call.name.lower() != "session" or len(call.args) < 2 or not isinstance(call.args[1], s.CallTerm | s.BareName):
+    """Whether a call is a session window: a length, then an atom. Others are read as one, to say what is wrong with them."""
+    if call.name.lower() != "session" or len(call.args) < 2:
         return False
-    return isinstance(call.args[0], Const) and isinstance(call.args[0].value, Duration | int)
+    length, events = call.args[:2]
+    if isinstance(length, Const):
+        return isinstance(length.value, Duration | int) and isinstance(events, s.CallTerm | s.BareName | _PATTERNS)
+    return isinstance(length, Var | s.Arith) and isinstance(events, s.CallTerm)

@@ -18,6 +18,18 @@ MOMENTS = ("start", "end", "duration")
 LENGTH = "length"  # of a label; of a string it is a function
 OVERLAP = "overlap"  # of two labels
 
+# Types of other languages, and the one that this language has.
+_TYPES_ELSEWHERE = {
+    **dict.fromkeys(("integer", "long", "bigint", "int32", "int64", "smallint"), "int"),
+    **dict.fromkeys(("double", "real", "decimal", "float32", "float64"), "float"),
+    **dict.fromkeys(("str", "text", "varchar", "char"), "string"),
+    **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
+    **dict.fromkeys(("interval", "timedelta"), "duration"),
+    **dict.fromkeys(("uri", "url"), "iri"),
+    "array": "list",
+    "object": "any",
+}
+
 
 @dataclass
 class Symbols:
@@ -179,13 +191,20 @@ def _check_attributes(attributes: tuple[s.AttributeDecl, ...], symbols: Symbols)
             )
         seen[attribute.name] = attribute.span.part(r"\w+")
         if attribute.type not in TYPES:
-            symbols.unknown("type", attribute.type, attribute.type_span, TYPES, "the types are " + ", ".join(TYPES))
+            _unknown_type(attribute.type, attribute.type_span, symbols)
+
+
+def _unknown_type(name: str, span: Span, symbols: Symbols) -> None:
+    """What other languages call a type is not a slip of letters."""
+    meant = _TYPES_ELSEWHERE.get(name.lower())
+    hint = "the types are " + ", ".join(TYPES)
+    symbols.unknown("type", name, span, TYPES if meant is None else (), f"did you mean `{meant}`?" if meant else hint)
 
 
 def _declare_function(decl: s.FunctionDecl, symbols: Symbols) -> None:
     _check_attributes(decl.attributes, symbols)
     if decl.result not in TYPES:
-        symbols.unknown("type", decl.result, decl.span.part(r"\w+$"), TYPES, "the types are " + ", ".join(TYPES))
+        _unknown_type(decl.result, decl.span.part(r"\w+$"), symbols)
     types = tuple(known_type(a.type) for a in decl.attributes)
     earlier = symbols.functions.get(decl.name)
     if earlier is not None and not earlier.registered:

@@ -19,7 +19,8 @@ OPERATORS = (
     "before", "after", "met_by", "overlaps", "overlapped_by", "started_by", "contains", "finished_by",
 )  # fmt: skip
 RULE_FORM = "a rule is written `head <- body.`"
-_ABSENCE = "absence is written `NOT(c).[a, b]` or `while w: not c`"
+_ABSENCE = "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`"
+_WINDOW = "a window stands behind its pattern: `(a(X) SEQ b(X)).5min`"
 
 # What other languages write, and what this one writes instead.
 _FOREIGN = {
@@ -27,6 +28,7 @@ _FOREIGN = {
     **dict.fromkeys(("||", "|", "∨"), "patterns and conditions are joined by OR"),
     ";": "literals are separated by `,`; a statement ends with `.`",
     **dict.fromkeys(("!", "¬", "~"), _ABSENCE),
+    "//": "a comment begins with `%` or `#`",
     "?": "a variable begins with a capital letter and has no question mark",
     "[": "a nested term is written `pair(X, Y)`; there are no lists in brackets",
     **dict.fromkeys("‘’‚`´", "a string stands in straight quotes, 'so' or \"so\""),
@@ -66,9 +68,29 @@ _ELSEWHERE = {
     r"over(?=\s*\()": "a window is a literal: `w: extend_backward(o, 1h), while w: collect sale(C, A)`, `last 5: collect …`, or `all: collect …` for all so far",
     r"until(?!\s*\()": "a deadline that is data is `w: until(o, Due)`; an event that ends a repetition follows it: `b(I)+ NEXT c(I)`",
     r"select|from": "a rule is written `head <- body.`: the head says what is given, the body which events are read",
-    "unless": "absence is written `NOT(c).[a, b]` or `while w: not c`; a condition is negated with `not`",
+    r"filter(?=\s*\()": "an aggregate over some is `sum(A where A > 1)`, or `count(where A > 1)`",
+    r"per(?=\s+[A-Za-z])": "the variables stand in parentheses: `PER (S)`",
+    "unless": _ABSENCE,
+    r"(?:window|for)(?=\s+\d)": _WINDOW,
+    r"followed\s+by": "one event after another is `a(X) SEQ b(X)`, the next one `a(X) NEXT b(X)`",
+    r"(?<=\S )(?:if|when)(?=\s+\w)": "conditions stand behind a comma or behind WHERE: `hot(S) <- heat(S, T), T > 60.`",
+    "like": "a part of a string is found by `matches(S, '^abc')`, a regular expression",
+    r"(?:import|load)(?=\s+[\w'\"])": 'another file is included: `include "weather.aug".`',
 }
-_INCOMPLETE = {"skip": "to where", "at": "how many", "every": "how many"}  # words of the language that lack something
+# Words that stand in the wrong place, and the right one.
+_ORDER = {
+    r"by(?=\s+(?:next|then|seq)\b)": "it follows a quantifier: `(b(I)+ BY NEXT)`",
+    r"with\s+ties": "it follows what is ranked by: `TOP 3 BY E WITH TIES`",
+    r"per(?=\s*\()": "it stands before LONGEST and SKIP, and before EVERY: `PER (S) LONGEST`, `AT MOST 1 PER (S) EVERY 10min`",
+    r"top(?=\s+(?:\d|all\b))": "it stands before AT MOST and ONCE, and after POLICY",
+    r"(?:at\s+most|once)(?=.*<-)": "it ends a rule: `head <- body AT MOST 1 PER (S) EVERY 10min.`",
+}
+_INCOMPLETE = {  # words of the language that lack something
+    "skip": "to where",
+    "per": "which variables",
+    "at": "how many",
+    "every": "how many",
+}
 _UNITS = ("us", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "d", "days", "w", "weeks")
 _ARROWS = re.compile(r"<--+|<==+|-+>|=+>|::?=|→|⇒|⇐")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -232,6 +254,14 @@ def second_arrow(spot: RuleErrorSpot) -> Cause | None:
 
 def foreign(spot: RuleErrorSpot) -> Cause | None:
     """`a(X) && b(X)`, `fire(?L)`."""
+    if spot.found == "in" and re.match(r"\s*[\[{]", spot.text[spot.end :]):
+        return spot.unexpected("the values stand in parentheses: `X in (1, 2)`")
+    if spot.found == "[" and spot.previous == ")":
+        return spot.unexpected("conditions stand behind a comma or behind WHERE: `a(X, Y) WHERE Y > 3`")
+    if spot.found == ">" and spot.adjacent == "<":
+        return Cause("`<>` is not an operator of the language", spot.at - 1, spot.end, "different is written `!=`")
+    if spot.found == "*" and re.search(r"\bcount\s*\($", spot.before, re.IGNORECASE):
+        return spot.unexpected("all events are counted by `count()`")
     if spot.previous == "!" and spot.is_word:
         return Cause("unexpected `!`", len(spot.before) - 1, len(spot.before), _FOREIGN["!"])
     if spot.found in _FOREIGN and not (spot.found == "[" and not spot.operand_expected):
@@ -289,7 +319,9 @@ def nothing_before(spot: RuleErrorSpot) -> Cause | None:
     if not (after_operator and spot.operator_expected and (spot.is_word or spot.found == "(")):
         return None
     start = len(spot.before) - len(spot.previous)
-    return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before))
+    comma = spot.previous.lower() == "where" and spot.before[:start].rstrip().endswith(",")
+    hint = "WHERE follows its pattern without a comma" if comma else None
+    return Cause(f"something is missing before `{spot.previous}`", start, len(spot.before), hint)
 
 
 def nothing_after(spot: RuleErrorSpot) -> Cause | None:
@@ -322,11 +354,39 @@ def other_language(spot: RuleErrorSpot) -> Cause | None:
             if match.start() <= spot.at <= match.end() + 1:
                 text = " ".join(match.group().split())
                 lacks = next((what for begins, what in _INCOMPLETE.items() if word.startswith(begins)), None)
-                message = (
-                    f"`{text}` is not a word of the language" if lacks is None else f"`{text}` does not say {lacks}"
-                )
+                message = f"`{text}` is not a word of the language"
+                if lacks is not None:
+                    message = f"`{text}` does not say {lacks}"
+                elif text.lower() == "if":  # a function
+                    message = f"unexpected `{text}`"
                 return Cause(message, match.start(), match.end(), hint)
     return None
+
+
+def wrong_order(spot: RuleErrorSpot) -> Cause | None:
+    """`AT MOST 1 EVERY 10min PER (S)`, `TOP 1 WITH TIES BY E`, `a(X) ONCE <- b(X)`."""
+    for word, hint in _ORDER.items():
+        match = re.compile(word, re.IGNORECASE | re.DOTALL).match(spot.text, spot.at)
+        if match:
+            return Cause(f"`{' '.join(match.group().split())}` stands in the wrong place", spot.at, match.end(), hint)
+    return None
+
+
+def latest_alone(spot: RuleErrorSpot) -> Cause | None:
+    """`latest mode(M, S) PER (M) <- change(M, S).`"""
+    if spot.before.strip().lower() != "latest" or not spot.is_word:
+        return None
+    hint = f"write `fact latest {spot.found}(…) PER (…) <- …`"
+    return Cause("`latest` stands after `fact`", spot.at - len("latest") - 1, spot.at - 1, hint)
+
+
+def misspelt_statement(spot: RuleErrorSpot) -> Cause | None:
+    """`ouput alarm.`, `evnt wind(s: string).`"""
+    word = re.match(r"\s*([a-z]+)$", spot.before, re.IGNORECASE)
+    meant = misspelt(word[1], _STATEMENTS) if word and "_ARROW" in spot.expected else None
+    if word is None or meant is None:
+        return None
+    return Cause(f"unknown statement `{word[1]}`", word.start(1), word.end(1), f"did you mean `{meant}`?")
 
 
 def misspelt_operator(spot: RuleErrorSpot) -> Cause | None:
@@ -390,7 +450,10 @@ CAUSES: tuple[Callable[[RuleErrorSpot], Cause | None], ...] = (
     reluctant,
     foreign,
     other_language,
+    wrong_order,
+    latest_alone,
     statement_form,
+    misspelt_statement,
     misspelt_operator,
     repeated_sequence,
     side_by_side,

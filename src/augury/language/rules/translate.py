@@ -45,7 +45,9 @@ def translate(
                 assert isinstance(statement.length.value, Duration)
                 symbols.tick = statement.length.value.us
                 if symbols.tick == 0:
-                    findings.add("E215", "a tick cannot last no time", statement.length.span, hint="write `tick 1ms.`")
+                    findings.add(
+                        "E215", "a tick must be longer than zero", statement.length.span, hint="write `tick 1ms.`"
+                    )
                     symbols.tick = None
             case s.OutputDecl():
                 output_seen = True

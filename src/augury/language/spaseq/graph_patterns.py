@@ -64,10 +64,12 @@ def _refused(words: Sequence[SparqlToken], findings: Findings) -> bool:
         position = piece.span
         if piece.is_word("SERVICE"):
             hint = "give its graph with --rdf, and read it with GRAPH"
-            findings.add("E250", "SERVICE would ask another machine, and a query asks none", position, hint=hint)
+            findings.add(
+                "E250", "SERVICE queries another machine, which stream queries may not do", position, hint=hint
+            )
         elif piece.is_word("SELECT"):
             hint = "derive its answers by a query of its own: CONSTRUCT … INTO a stream"
-            findings.add("E250", "a GPM has no query inside", position, hint=hint)
+            findings.add("E250", "a GPM cannot contain a query", position, hint=hint)
         elif piece.is_word(*AGGREGATES) and after.text == "(":
             hint = "aggregates stand in SELECT, HAVING and ORDER BY, and range over the iterations of a `+`"
             findings.add("E256", f"{piece.text.upper()} stands in a GPM, which sees one event", position, hint=hint)

@@ -155,7 +155,9 @@ class _Query:
             self.findings.add("E253", "a window of EVENTS does not tumble", within.span, hint=hint)
             return None
         if count == 0:
-            self.findings.add("E253", "no match is made of no event", within.count.span, hint="write 1 EVENTS or more")
+            self.findings.add(
+                "E253", "a match has at least one event", within.count.span, hint="write 1 EVENTS or more"
+            )
             return None
         return EventCount(count, within.span)
 

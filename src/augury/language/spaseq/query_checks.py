@@ -136,7 +136,7 @@ def warn_of(query: GraphQuery, findings: Findings) -> None:
     if query.window is None and len(query.items) > 1:
         findings.add(
             "W304",
-            "the query has no WITHIN, so that it remembers every event for ever",
+            "the query has no WITHIN, so it remembers every event",
             first_word(query.span),
             hint="give it a window: WITHIN 30 MINUTES",
         )

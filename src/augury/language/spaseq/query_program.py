@@ -74,7 +74,7 @@ def _report_cycle(queries: list[GraphQuery], findings: Findings) -> None:
     shown = [f"{q.name} reads {q_before.predicate[0]}" for q, q_before in zip(way, [*way[1:], way[0]], strict=True)]
     findings.add(
         "E257",
-        "the query reads what it constructs" if len(way) == 1 else "queries construct what they read, round and round",
+        "the query reads what it constructs" if len(way) == 1 else "queries read what they construct, in a circle",
         first_word(way[0].span),
         Note("the way round: " + ", ".join(shown)),
         hint="construct into a stream of its own",

@@ -29,7 +29,7 @@ def reach_of(entries: Array, i: int, before: int) -> int:
 
 @helper
 def alter(entries: Array, i: int, act: int, until: int, olds: Array, change: int) -> bool:
-    """Does something to an entry, and notes what was said before; whether it could be done."""
+    """Applies a statement to an entry, and notes the earlier one; whether it could be applied."""
     olds[0, change], olds[1, change] = entries[SAID, i], entries[SAID_UNTIL, i]
     if act == MAKE:
         entries[MADE, i] += 1
@@ -158,7 +158,7 @@ def apply_changes(
 def retell(
     places: Array, n: int, entries: Array, floor: int, unmade: bool, since: Times, until: Times, alive: Flags
 ) -> None:
-    """Goes through all timelines: what is up to `floor` is said by one entry, if at all; `unmade` forgets what was made."""
+    """Prunes all timelines: entries up to `floor` become at most one; `unmade` forgets assertions by events."""
     for row in range(n):
         first, count = places[FIRST, row], places[COUNT, row]
         if first < 0:

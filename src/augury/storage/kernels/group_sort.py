@@ -1,4 +1,4 @@
-"""Sorts the members of groups."""
+"""Sorts the members of groups, and breaks ties."""
 
 from __future__ import annotations
 
@@ -22,3 +22,20 @@ def sort_groups(x: Array, starts: Array, counts: Array) -> None:
                 x[here] = x[here - 1]
                 here -= 1
             x[here] = value
+
+
+@Kernel
+def order_ties(values: Array, starts: Array, order: Array) -> None:
+    """The order of rows by their values within each tie, which begins at one start and ends before the next.
+
+    `order` is that of the rows as they are, and is changed. Ties are short: rows are inserted one by one.
+    """
+    for g in range(len(starts)):
+        lo = starts[g]
+        hi = starts[g + 1] if g + 1 < len(starts) else len(order)
+        for i in range(lo + 1, hi):
+            row, here = order[i], i
+            while here > lo and values[order[here - 1]] > values[row]:
+                order[here] = order[here - 1]
+                here -= 1
+            order[here] = row

@@ -136,7 +136,7 @@ def renew_intervals(
 
 @Kernel
 def retree_segments(groups: Array, lo: Array, outgrown: Mask, spans: Array, pool: Array, tree: Array) -> None:
-    """Sets the trees of segments anew, from the first position on that is new."""
+    """Rebuilds the trees of segments from the first new position on."""
     for g in range(len(groups)):
         first, count, room = spans[FIRST, groups[g]], spans[COUNT, groups[g]], spans[ROOM, groups[g]]
         if outgrown[g]:

@@ -124,7 +124,7 @@ def append_rows(rows: RowIds, group: Array, data: RowData, pool: TotalsPool, lat
 
 @helper
 def retotal(g: int, position: int, pool: TotalsPool) -> int:
-    """Sets running totals and trees of a segment anew from a position on; how many rows that are."""
+    """Rebuilds running totals and trees of a segment from a position on; returns the number of rows."""
     spans, tree = pool.spans, pool.tree
     first, last = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE]
     spans[g, SAFE] = min(spans[g, SAFE], position - first)

@@ -223,7 +223,7 @@ class MomentEdges(Operator):
         return pairs[:2, far], near
 
     def _relink(self, targets: Array, follow: Array, search: bool) -> tuple[Array, Array]:
-        """Finds the edges into moments anew; moves that are new, and moves that are no more."""
+        """Computes the edges into moments again: added moves, and removed ones."""
         table, index = self.moments.out.table, self.moments.index
         wanted = self.fields, self.leads, self.next, self.longest, self.latest
         pairs = self._pairs(before, targets, table.data, table.alive, index.prev, *wanted)
@@ -268,7 +268,7 @@ class MomentEdges(Operator):
         return np.concatenate(portions, axis=1)
 
     def _bits(self, pairs: Array) -> Array:
-        """By which moves each edge may be taken, as far as its two moments alone can tell."""
+        """The moves of each edge that the conditions on its two moments allow."""
         bits = np.zeros(pairs.shape[1], np.int64)
         data = self.moments.out.table.data
         alike = self.moments.alike

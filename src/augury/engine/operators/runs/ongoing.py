@@ -23,7 +23,7 @@ Matter = Callable[["Move", Array], Array]
 
 @dataclass(frozen=True)
 class GoingOn:
-    """Partial matches that may go on (`open`), with those that say what may not follow them (`kept`); the moments that
+    """Partial matches that may go on (`open`), with those that restrict their successors (`kept`); the moments that
     open ones have come to, and the moments that say what may not follow these (`shutting`)."""
 
     open: Array
@@ -87,7 +87,7 @@ class OngoingMatches:
         return np.ones(len(rows), bool) if part.most is None else times < part.most
 
     def _followed(self, number: int, move: Move, rows: RowIds, following: Array) -> tuple[Array, Array]:
-        """The end of what follows partial matches by a move already, beyond all times where nothing does; and its moment."""
+        """The end of the current successor of partial matches by a move, beyond all times without one; and its moment."""
         partials, moments = self.partials, self.partials.moments.out.table
         data, n = partials.out.table.data, partials.out.table.n
         if partials.choosy & (1 << number):  # each has chosen for itself

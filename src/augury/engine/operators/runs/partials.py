@@ -444,7 +444,7 @@ class Partials(MomentEdges):
     # How long it keeps what
 
     def wants(self, port: int, horizon: Horizon) -> Array | None:
-        """The moments that partial matches which may go on have come to, and those that say what may not follow them."""
+        """The last moments of partial matches that may go on, and of those that restrict their successors."""
         table = self.moments.out.table
         since = horizon.since[id(table)]
         self._ongoing = self.ongoing.of(since, self.begins_from(since, horizon))

@@ -238,7 +238,7 @@ def decide(
     changed: Array, position: int, chains: MomentChains, links: MomentLinks, run: RunShape, memo: SearchStates, call: int, ties: Array,
     decided: Decisions, pool: MatchPool, used: int, n: int, fallen: Array, fell: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
-    """Decides anew which matches there are, from moments that have come or gone, or that can be followed otherwise.
+    """Decides the matches again, from added or removed moments, or those whose successors changed.
 
     It goes back to the earliest match whose lookahead covers the change, and on until all is as it was. Returns how far it
     came, how much of the pool is used, how many paths there are, how many moments it looked at, and how many matches fell.

@@ -272,7 +272,7 @@ def chains(rows: RowIds, data: RowData, members: Array, lengths: Array) -> int:
 
 @Kernel
 def thread(n: int, rows: PartialRows) -> None:
-    """Makes the lists of partial matches by moment and by parent anew."""
+    """Rebuilds the lists of partial matches by moment and by parent."""
     data, kids = rows.data, rows.kids
     for p in range(n):
         kids[0, p] = -1

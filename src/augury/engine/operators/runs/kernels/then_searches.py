@@ -180,7 +180,7 @@ def none_holds(asked: MomentTests, m: int, block: int) -> bool:
 def find_numbers(
     sources: Array, position: int, search: ThenSearch, asked: MomentTests, pairs: Array
 ) -> tuple[int, int, int]:
-    """Looks on from moments until each knows what it looks for, or there is no more, where that is said by numbers.
+    """Searches on from moments until each has found its successor, or there is no more, by conditions on numbers.
 
     A block of moments that are whole, and whose numbers rule all of them out, is passed over. How far it came, the pairs,
     and how many it looked at.

@@ -18,7 +18,6 @@ from typing import Literal, assert_never
 
 from augury.algebra import nodes as n
 from augury.algebra.kinds import chooses, inner_absences, keeps_some_matches, of_kind, relative_labels
-from augury.algebra.place import placed
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties, correlation_key, finality_delays
 from augury.algebra.relations import RELATIONS, Contradiction
@@ -28,6 +27,8 @@ from augury.algebra.terms import Apply, Const, Expr, Moment, Var, mapped_term, v
 from augury.algebra.terms import walk as walk_terms
 from augury.algebra.timing import Timing
 from augury.core.clock import Clock, Duration
+from augury.planner.place_conditions import place_conditions
+from augury.planner.planning import Setting
 
 Side = Literal["left", "right"]
 End = Literal["start", "end"]
@@ -48,7 +49,7 @@ def rule_of_part(label: str) -> str:
     return label.partition(", part ")[0]
 
 
-def cut_rules(plan: Plan, clock: Clock, varying: Collection[str] = (), retention: int | None = None) -> Plan:
+def cut_rules(plan: Plan, setting: Setting) -> Plan:
     """The plan with its rules cut; one that has a key already, or none however it is cut, stays as it is."""
     if not any(_may_be_cut(rule) for rule in plan.rules):
         return plan
@@ -61,7 +62,8 @@ def cut_rules(plan: Plan, clock: Clock, varying: Collection[str] = (), retention
         if not _may_be_cut(rule) or rule.label in recursive or rule.predicate in late:
             rules.append(rule)
             continue
-        parts = _Cutting(rule.label, plan, clock).cut(placed(rule, varying, retention, unbounded))
+        (placed,) = place_conditions((rule,), plan, setting)
+        parts = _Cutting(rule.label, plan, setting.clock).cut(placed)
         bounded = rule.label in unbounded or all(_is_bounded(plan, part, parts) for part in parts)
         rules += parts if len(parts) > 1 and bounded else [rule]
     return replace(plan, rules=tuple(rules))
