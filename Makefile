@@ -3,7 +3,7 @@ PY := .venv/bin/python
 # Tests start many processes: where Python may not keep what it compiles, each of them compiles everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test test-long setup check fuzz bench mutants faults docs console vscode highlighters lock fmt clean
+.PHONY: help run test test-long test-spark setup check fuzz bench mutants faults docs console vscode highlighters lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list what there is
@@ -17,6 +17,12 @@ test: setup ## set up and run the tests
 
 test-long: setup ## set up and run all tests, those that take long on Spark included
 	@AUGURY_LONG=1 $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+
+# Another PySpark beside that of .venv: its folder goes first on the path of the tests and of the workers.
+test-spark: setup ## the tests on Spark with another PySpark: make test-spark VERSION=4.0
+	@test -n "$(VERSION)" || { echo 'say which PySpark: make test-spark VERSION=4.0'; exit 2; }
+	@test -d .venv/pyspark-$(VERSION) || $(PY) -m pip install -q --no-deps --target .venv/pyspark-$(VERSION) "pyspark==$(VERSION).*"
+	@PYTHONPATH=$(CURDIR)/.venv/pyspark-$(VERSION):$(CURDIR)/src $(PY) -m pytest -q $(or $(ARGS),tests/spark)
 
 setup: ## create .venv and install everything
 	@scripts/setup

@@ -28,6 +28,7 @@ from bench import (
     payments,
     shapes,
     spaseq,
+    state_bytes,
 )
 from bench.measure import Settings
 from bench.report import as_json, table
@@ -48,7 +49,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "nexmark": nexmark.EXPERIMENTS,
     "files": files.EXPERIMENTS,
     "shapes": shapes.EXPERIMENTS,
-    "extras": extras.EXPERIMENTS,
+    "extras": extras.EXPERIMENTS | state_bytes.EXPERIMENTS,
 }
 LONG = extras.LONG | files.LONG
 ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | LONG
@@ -89,6 +90,7 @@ TITLES = {
     "batches": "P1, by the number of events pushed at once",
     "answers": "P1, answers counted and looked at",
     "memory": "P1, resident memory over time",
+    "bytes": "Bytes of state for each event where nothing is forgotten, up to 100,000 events",
     "snapshot": "Saving and restoring a session",
     "start": "A new process",
 }

@@ -72,7 +72,7 @@ def test_redis_streams(redis: Server, tmp_path: Path) -> None:
         wait_for(lambda: client.xpending("in", "augury")["pending"] == 0)
     client.set("text", "x")
     client.close()
-    with pytest.raises(RunError, match="no stream"):
+    with pytest.raises(RunError, match="does not hold a stream"):
         open_source(f"{base}/text").open(None)
     with pytest.raises(RunError, match="check user") as error:
         open_source(f"{base.replace('secret', 'wrong-word')}/in").open(None)

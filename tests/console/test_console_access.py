@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from augury.console.serving import ConsoleServer
+from augury.core.errors import RunError
 from tests.support.consoles import ask, served, watched
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -112,3 +113,9 @@ def test_whoever_asks_before_the_server_runs_is_answered() -> None:
         early = pool.submit(httpx.get, server.address, timeout=60)
         with server.running():
             assert early.result().status_code == 200
+
+
+def test_a_port_that_is_taken_is_named(console: tuple[str, httpx.Client]) -> None:
+    port = int(console[0].split(":")[2].partition("/")[0])
+    with pytest.raises(RunError, match=f"port {port} cannot be opened: Address already in use"):
+        ConsoleServer(watched("output alarm. alarm(L) <- smoke(L).", []), port)

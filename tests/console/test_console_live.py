@@ -15,10 +15,11 @@ from augury.console.live_feed import LiveFeed, is_live
 from augury.console.program_text import ProgramText
 from augury.console.recording import Recording
 from augury.console.views import TimelineRequest, Views
+from augury.core.model import Event
 from augury.program import compile
 from augury.settings import Settings, Task
 from augury.sources import ColumnNames
-from tests.support.consoles import watched
+from tests.support.consoles import served, watched
 
 ALARM = "event smoke(place: string). output alarm. alarm(L) <- smoke(L)."
 
@@ -92,3 +93,15 @@ def test_mistakes_are_named(words: list[str], message: str, tmp_path: Path, monk
     result = CliRunner().invoke(cli, ["console", "--no-browser", *words])
     assert result.exit_code != 0
     assert message in f"{result.output}{result.exception}{getattr(result.exception, 'hint', '')}"
+
+
+def test_a_page_gets_the_latest_state_and_not_each() -> None:
+    """A burst, or a browser that is slow, makes the server send less: nothing waits in a queue."""
+    session = watched(ALARM.removeprefix("event smoke(place: string). "), ["smoke('l0') @ 0"])
+    with served(session) as (_, client), client.stream("GET", "changes") as response:
+        states = (json.loads(line.removeprefix("data: ")) for line in response.iter_lines() if line)
+        assert next(states)["version"] == 1
+        with session.lock:
+            for second in range(1, 300):
+                session.push([Event("smoke", (f"l{second}",), second, second)])
+        assert next(states)["version"] == 300

@@ -272,11 +272,14 @@ def check(story: Story) -> bool | None:
     def length(ticks: int | None) -> str | None:
         return None if ticks is None else f"{ticks}s"
 
-    session = program.session(
-        clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
-        rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
-        revisable=True if story.revisable is None else f"{story.revisable}s",
-    )  # fmt: skip
+    try:
+        session = program.session(
+            clock="logical", facts=facts, emit=story.emit, lateness=length(story.lateness), longest=length(story.longest),
+            rdf=static_knowledge() if story.language == "spaseq" else (), changing=changing,
+            revisable=True if story.revisable is None else f"{story.revisable}s",
+        )  # fmt: skip
+    except augury.ProgramError:  # refused on ticks
+        return None
     watch = Watch(program, story, session, Inputs(story), {})
     answered = False
     for action in story.actions:

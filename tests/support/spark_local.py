@@ -619,7 +619,8 @@ class Operator:
     def _processor(self, bucket: int) -> stream.Processor:
         processor = stream.Processor(*self.made, self.programs)  # Spark makes one for each task
         handle: Any = self.states.setdefault(bucket, BucketState())
-        processor.init(handle)
+        head, program = (handle.getValueState(name, "data binary") for name in ("head", "program"))
+        processor.take(handle, head, program, handle.getMapState("log", "n bigint", "data binary"))
         return processor
 
     def _packages(self, rows: list[Row], stage: Stage) -> Iterator[tuple[int, bytes, bool]]:

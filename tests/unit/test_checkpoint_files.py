@@ -116,7 +116,7 @@ def test_a_new_checkpoint_needs_nothing(tmp_path: Path) -> None:
     options(tmp_path).check()
     (tmp_path / "ck").mkdir()
     options(tmp_path).check()
-    check_files(tmp_path / "ck")
+    check_files(tmp_path / "ck", {})
 
 
 @pytest.mark.parametrize("way", WAYS)

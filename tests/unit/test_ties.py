@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -121,3 +122,26 @@ def test_many_longest_matches_that_fall_at_once(count: int) -> None:
     for first in (0, 8):
         session.push(events[first : first + 8] if not first else events[first:])
     assert {e.content for e in session.events()} == {e.content for e in augury.run(program, events, clock="logical")}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_events_are_one_in_any_order_of_ends(seed: int) -> None:
+    """Derived events are found among the last ones while they come in order, and by their hash from then on."""
+    random = Random(seed)
+    program = augury.compile("r(X) <- a(X, _). s(X, Y) <- r(X) SEQ r(Y) WHERE X < Y.")
+    ties, late = random.choice([3, 60]), random.random() < 0.5
+    rows = [Event("a", (random.choice([1, 1.0, "x", n % 50]), n), n // ties, n // ties, id=f"e{n}") for n in range(120)]
+    if late:
+        rows[40], rows[100] = rows[100], rows[40]
+    session, stand = program.session(clock="logical"), []
+    first = 0
+    while first < len(rows):
+        step = random.randrange(1, 50)
+        session.push(rows[first : first + step])
+        stand += rows[first : first + step]
+        first += step
+        for event in random.sample(stand, 2):
+            session.revoke(event.id)
+            stand.remove(event)
+        expected = augury.run(program, stand, clock="logical", engine="reference")
+        assert [(e.type, e.args, e.end) for e in session.events()] == [(e.type, e.args, e.end) for e in expected]

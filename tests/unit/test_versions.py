@@ -1,6 +1,7 @@
 """Versions of inputs: in every form in which they come, in sessions that save and forget, and beside what is rejected."""
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import augury
 from augury import DataError, Event, Revocation
 from augury.core.clock import Clock
 from augury.core.model import HistoryItem
+from augury.engine import input_ids, intake, named_columns
 from augury.reference import evaluate
 
 PROGRAM = "event order(n: int, amount: int). paid(N, A) <- order(N, A)."
@@ -184,3 +186,67 @@ def test_a_version_that_takes_the_place_of_one_that_is_fixed_is_late_in_a_push_a
         session.push(some)
     assert sorted(event.args for event in session.events()) == [(1, 10), (2, 5)]
     assert session.late_count == 1
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_version_and_its_revocation_are_taken_in_their_order(together: bool) -> None:
+    session = augury.compile(PROGRAM).session(clock="logical")
+    session.push([Event("order", (1, 10), 5, id="e", version=2), Revocation("e", None, 2)])
+    session.advance(9)
+    items = [Event("order", (1, 20), 14, id="e", version=3), Revocation("e", None, 3)]
+    for some in [items] if together else [[item] for item in items]:
+        session.push(some)
+    assert not session.events()
+    assert session.late_count == 0
+
+
+def random_push(chance: random.Random, clock: int) -> list[HistoryItem]:
+    """Events and revocations under few ids, some of them versions and some late."""
+    items: list[HistoryItem] = []
+    for _ in range(chance.choice([1, 2, 4, 6])):
+        id, version = chance.choice(["i", "j", "k", ""]), chance.choice([0, 0, 0, 1, 2, 3, -1])
+        if id and chance.random() < 0.2:
+            items.append(Revocation(id, None, chance.choice([None, None, 1, 2])))
+        else:
+            end = clock - chance.choice([0, 0, 1, 2, 6])
+            args, start = (chance.choice([1, 2]), chance.choice([1, 2])), end - chance.choice([0, 0, 1, 2])
+            items.append(Event("order", args, start, end, id, version=version if id else 0))
+    return items
+
+
+@pytest.mark.parametrize("few", [None, 0])
+def test_what_is_admitted_does_not_depend_on_how_inputs_are_grouped(
+    few: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One push, also by columns, is as good as one for each input: answers, what is late, and the counters."""
+    program = augury.compile(PROGRAM)
+    if few is not None:
+        for module in (input_ids, intake, named_columns):
+            monkeypatch.setattr(module, "_FEW" if module is intake else "FEW", few)
+    for seed in range(1000 if os.environ.get("AUGURY_FUZZ") else 16):
+        chance = random.Random(seed)
+        lengths: dict[str, list[Any]] = {
+            "lateness": [None, None, "0s", "3s"],
+            "revisable": [True, True, "0s", "3s"],
+            "longest": [None, "1s"],
+        }
+        settings: dict[str, Any] = {name: chance.choice(values) for name, values in lengths.items()}
+        whole, single = (program.session(clock="logical", **settings) for _ in range(2))
+        clock = 0
+        for _ in range(chance.choice([2, 4, 8])):
+            clock += chance.choice([0, 1, 2, 5])
+            if chance.random() < 0.15:
+                whole.advance(clock - 2)
+                single.advance(clock - 2)
+                continue
+            push = random_push(chance, clock)
+            whole.push(push)
+            for item in push:
+                single.push([item])
+            assert sorted(map(str, whole.events())) == sorted(map(str, single.events())), (seed, push)
+            stats, others = whole.stats(), single.stats()
+            names = ("received", "accepted", "repeated", "late", "rejected")
+            assert [stats[name] for name in names] == [others[name] for name in names], (seed, push)
+            assert stats["received"] == sum(stats[name] for name in names[1:])
+            if chance.random() < 0.3:
+                whole = program.restore(whole.snapshot())

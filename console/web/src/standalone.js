@@ -1,6 +1,6 @@
 // The timeline without a server: in an exported page, and in a notebook as an anywidget. All of its data is there already.
 
-import { Timeline } from "./timeline.js";
+import { Timeline, WORDS } from "./timeline.js";
 
 const HELP = "Scroll to zoom, drag to move, shift-drag to select a range; click an event to see what it was made of; double-click to see all again.";
 
@@ -16,7 +16,7 @@ export function mount(host, data) {
     title.textContent = data.title;
     host.append(title);
   }
-  host.append(plot, said);
+  host.append(legend(data.lanes), plot, said);
   let selected = null;
   const place = new Map();
   data.lanes.forEach((lane) => lane.marks && lane.marks.id.forEach((id, i) => place.set(lane.first + i, { lane, i })));
@@ -49,6 +49,20 @@ export function mount(host, data) {
   timeline.update({ lanes: data.lanes, low: data.low, high: data.high, kind: data.clock, gaps: [], selected: null, graph: first });
   host.auguryTimeline = timeline;
   return () => { timeline.destroy(); host.replaceChildren(); };
+}
+
+/** What colours and shapes stand for. */
+function legend(lanes) {
+  const list = document.createElement("p");
+  list.className = "legend";
+  for (const [kind, word] of Object.entries(WORDS)) {
+    if (!lanes.some((lane) => lane.kind === kind)) continue;
+    const sign = document.createElement("span");
+    sign.className = kind;
+    sign.textContent = kind === "event" ? "●" : "◆";
+    list.append(sign, word);
+  }
+  return list;
 }
 
 const stored = typeof document === "undefined" ? null : document.getElementById("augury-data");

@@ -5,7 +5,7 @@ import { packed } from "./packing.js";
 import { Line, View, showLength, showTime } from "./timescale.js";
 
 const ROW = 20, PAD = 7, BAR = 12, HISTOGRAM = 46, AXIS = 40, TOP = 22, RADIUS = 5, FONT = "11px system-ui, sans-serif";
-const WORDS = { event: "event", derived: "derived on the way", detected: "detected" };
+export const WORDS = { event: "event", derived: "derived on the way", detected: "detected" };
 
 export class Timeline {
   /** `on` has what to call: `view(edges)`, `select(item)`, `hover(text)`; and `roomy`, whether bins use all of the height. */
@@ -176,7 +176,7 @@ export class Timeline {
           if (to >= this.gutter - 400 && left <= right + 10) lane.marks.push({ i, left, right: Math.max(left, to), shownLeft: Math.max(left, this.gutter) });
         }
         const boxes = lane.marks.map((mark) => [mark.shownLeft, mark.right, this._measure(label[mark.i])]);
-        const slots = packed(boxes, right + 10);
+        const slots = packed(boxes, this.gutter, right + 10);
         if (slots) {
           lane.slots = slots.slots;
           lane.height = 2 * PAD + ROW * slots.rows;

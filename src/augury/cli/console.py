@@ -181,7 +181,7 @@ def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[Watch
     from augury.console.program_text import ProgramText
     from augury.console.watched_lanes import HeldSession
     from augury.console.watched_stream import StreamWatcher, WatchedStream, WrittenAnswers
-    from augury.spark.checkpoint_files import last_batches
+    from augury.spark.checkpoint_files import last_batches, spark_home
 
     assert options.checkpoint is not None
     checkpoint, saved = Path(options.checkpoint), options.saved
@@ -197,7 +197,7 @@ def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[Watch
     def buckets() -> list[HeldSession]:
         return [HeldSession(bucket.session, bucket.stage, bucket.extra) for bucket in state.sessions()]
 
-    watched = WatchedStream(setup, lambda: last_batches(checkpoint / "spark")[1], buckets, written)
+    watched = WatchedStream(setup, lambda: last_batches(spark_home(checkpoint, saved)[0])[1], buckets, written)
     with working("reading the state"):
         watched.look()
     watcher = StreamWatcher(watched)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from augury.cli.options import Cluster, TaskOptions, spark_options, task_options
 from augury.cli.run import check_output, spark_problem
-from augury.core.errors import RunError
+from augury.core.errors import RunError, counted
 from augury.job import LeftOut, check_registered, report_guess, warn_unknown
 from augury.settings import length
 from augury.terminal import say, status_line, warn, working
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from augury.spark.checkpoint import StreamOptions
 
 
 @click.command()
@@ -76,6 +83,17 @@ from augury.terminal import say, status_line, warn, working
     is_flag=True,
     help="Say what becomes of each rule if the stream of the checkpoint goes on with this program, and stop.",
 )
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Compute the state anew from all files that the stream has read: with other buckets, facts or stages.",
+)
+@click.option(
+    "--backfill",
+    metavar="SRC",
+    multiple=True,
+    help="Read these files first, in place of --events, and go on with --events: history, then live.",
+)
 @spark_options
 def stream(
     options: TaskOptions,
@@ -91,6 +109,8 @@ def stream(
     idle: str | None,
     ahead: str | None,
     dry_run: bool,
+    rebuild: bool,
+    backfill: tuple[str, ...],
     cluster: Cluster,
 ) -> None:
     """Run a program over events as they come, on Spark.
@@ -120,39 +140,60 @@ def stream(
     from augury.spark.starting import open_session
 
     task = options.task(emit=emit, lateness=lateness, longest=longest)
+    if len(backfill) not in (0, len(options.events)):
+        raise click.UsageError("give --backfill as often as --events: each stands for one of these")
     bounds = {"ahead": length(ahead), "idle": length(idle)}
     stream_options = StreamOptions(
-        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds
-    )
+        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds, rebuild=rebuild,
+        archived=bool(backfill),
+    )  # fmt: skip
     stream_options.check()
     if (upgrade := stream_options.upgrade()) is not None or dry_run:
-        for line in ["no rule changes"] if upgrade is None else upgrade.lines():
+        for line in _anew(stream_options) if rebuild else ["no rule changes"] if upgrade is None else upgrade.lines():
             say(line)
     if dry_run:
         return
-    stream_options = stream_options.ready()
+    parts = [stream_options.ready()]
+    if backfill:
+        history = replace(options, events=backfill).task(emit=emit, lateness=lateness, longest=longest)
+        parts = [replace(parts[0], task=history, trigger="once"), replace(parts[0], rebuild=False)]
     with held(stream_options.checkpoint) as log:
         if not sys.stderr.isatty():
             say("starting Spark")
         with working("starting Spark"):
             spark = open_session(cluster.master, conf, streaming_buckets=stream_options.buckets, log=log)
-            from augury.spark.stream_job import StreamJob
-        job = StreamJob(spark, stream_options, say)
-        report_guess(job.clock)
-        try:
-            with status_line(str(job.status)) as show:
-                job.run(show)
-        except KeyboardInterrupt:
-            raise click.exceptions.Abort from None
-        finally:
-            counts = job.tally
-            if sys.stderr.isatty():
-                say(str(counts))
-            left_out = LeftOut(task.plan, job.skipped, job.facts, job.graphs)
-            left_out.report(counts.errors, count=counts.skipped)
-            warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
-            if late is None:
-                what = "late, or their id names another event" if counts.rejected else "late"
-                warn(what, counts.examples, count=counts.late + counts.rejected)
-            if counts.counts.left_out:
-                say(str(counts.counts))
+        for part in parts:
+            _run(spark, part)
+
+
+def _anew(options: StreamOptions) -> Iterator[str]:
+    """What happens where the state is computed anew."""
+    if not options.rebuilds:
+        yield "there is no state yet: all is computed from the beginning"
+    else:
+        yield f"all rules are computed anew, from {counted(len(options.files), 'file')}; what is written is not written again"
+
+
+def _run(spark: SparkSession, options: StreamOptions) -> None:
+    """Runs a stream to its end, and says what became of its rows."""
+    from augury.spark.stream_job import StreamJob
+
+    job = StreamJob(spark, options, say)
+    report_guess(job.clock)
+    try:
+        with status_line(str(job.status)) as show:
+            job.run(show)
+    except KeyboardInterrupt:
+        raise click.exceptions.Abort from None
+    finally:
+        counts = job.tally
+        if sys.stderr.isatty():
+            say(str(counts))
+        left_out = LeftOut(options.task.plan, job.skipped, job.facts, job.graphs)
+        left_out.report(counts.errors, count=counts.skipped)
+        warn_unknown([f"`{name}`" for name in sorted(counts.types)], counts.unknown)
+        if options.late is None:
+            what = "late, or their id names another event" if counts.rejected else "late"
+            warn(what, counts.examples, count=counts.late + counts.rejected)
+        if counts.counts.left_out:
+            say(str(counts.counts))

@@ -73,6 +73,13 @@ def play(session: ProgramSession, inputs: Iterable[Input]) -> None:
                 item.apply(session)
 
 
+def opened_at(setup: Setup, base: bytes, inputs: Iterable[Input]) -> ProgramSession:
+    """The session of a snapshot, or a new one, that was told some inputs."""
+    session = setup.everything.restore(base, limits=None) if base else setup.open()
+    play(session, inputs)
+    return session
+
+
 @dataclass
 class InputLog:
     """All inputs since the session began, or since a snapshot: of a long stream the oldest inputs are forgotten.
@@ -119,9 +126,3 @@ class InputLog:
         if step <= self.base_step:
             return []
         return self.inputs[: self.counts[min(step - self.base_step, len(self.counts)) - 1]]
-
-    def session(self, setup: Setup, step: int) -> ProgramSession:
-        """The session as it was after a step."""
-        session = setup.everything.restore(self.base, limits=None) if self.base else setup.open()
-        play(session, self.until(step))
-        return session

@@ -168,9 +168,9 @@ class Views:
             event, step = lane.events[row], watched.steps.step_at(request.moment)
             retracted = lane.gone[row] <= step
             step = lane.gone[row] - 1 if retracted else max(step, lane.appeared[row])
-            sessions = watched.sessions_at(step)
         if lane.kind == "event":
             return {"derivations": [], "more": 0, "retracted": retracted}
+        sessions = watched.sessions_at(step)
         for held in sessions:
             with held.session._lock:
                 tree = derivation_tree(
@@ -197,7 +197,8 @@ class Views:
             lane, row = watched.item(request.type, request.id)
             event = lane.events[row]
             step = max(lane.appeared[row], watched.steps.step_at(request.moment))
-            sessions = watched.sessions_at(lane.gone[row] - 1 if lane.gone[row] <= step else step)
+            step = lane.gone[row] - 1 if lane.gone[row] <= step else step
+        sessions = watched.sessions_at(step)
         graph = DerivationGraph(watched.setup.clock, watched.kinds, max((held.extra for held in sessions), default=0))
         results, capped = set[tuple[str, str]](), False
         for held in sessions:

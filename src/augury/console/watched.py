@@ -7,10 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from augury.algebra.plan import Plan
-from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup
+from augury.console.input_log import ClockAdvance, Input, InputLog, RuleChange, Setup, opened_at
 from augury.console.lane_items import LATE, REFUSED, STANDING
 from augury.console.program_text import ProgramText, WrittenProgram, derived_types, outputs_of
 from augury.console.recording import Recording
@@ -32,6 +33,7 @@ class WatchedSession(WatchedLanes):
         self.log = InputLog(base=base)
         self._latest: int | None = None
         self._as_of: tuple[int, ProgramSession] | None = None
+        self._replaying = Lock()
         self._sampled = 0.0
         self.every = 1.0  # seconds between two figures; 0 is after each step
         self._wall: float | None = None  # when a step was taken that is told again
@@ -200,12 +202,14 @@ class WatchedSession(WatchedLanes):
         return [HeldSession(self.session_at(step))]
 
     def session_at(self, step: int) -> ProgramSession:
-        """The session as it was after a step; the session itself after the last one."""
+        """The session as it was after a step; the session itself after the last one. Steps go on while it is made."""
         with self.lock:
             if step >= len(self.steps):
                 return self.session
+            base, inputs = self.log.base, self.log.until(step)
+        with self._replaying:
             if self._as_of is None or self._as_of[0] != step:
-                self._as_of = (step, self.log.session(self.setup, step))
+                self._as_of = (step, opened_at(self.setup, base, inputs))
             return self._as_of[1]
 
     def recording(self, step: int | None = None) -> Recording:

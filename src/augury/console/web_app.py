@@ -26,7 +26,7 @@ from augury.console.state_views import StateViews
 from augury.console.trial_views import ArgumentRequest, AtomRequest, DraftRequest, TrialViews
 from augury.console.views import ItemRequest, MomentRequest, Nothing, TimelineRequest, Views, as_text
 from augury.console.watched_lanes import WatchedLanes
-from augury.core.errors import AuguryError
+from augury.core.errors import AuguryError, RunError
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -157,6 +157,11 @@ def listening(port: int) -> socket.socket:
     """A socket on this machine alone; who asks before the server runs has to wait a moment."""
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind(("127.0.0.1", port))
+    try:
+        server.bind(("127.0.0.1", port))
+    except OSError as error:
+        server.close()
+        hint = "name another one, or leave --port out for one that is free"
+        raise RunError(f"port {port} cannot be opened: {error.strerror}", hint) from None
     server.listen()
     return server

@@ -68,7 +68,9 @@ def admit(history: History, ids: InputIds, frontier: Frontier, rules: AdmissionR
     replaces = bool(ids.versions) or any(batch.versions is not None for batch in history.batches.values())
     moves = frontier.lateness is not None or (frontier.revision is not None and (replaces or bool(history.revoked)))
     named = bool(history.revoked) or any(batch.ids is not None for batch in history.batches.values())
-    if history.ordered and moves and named:
+    # Whether a revocation is late depends on the versions that came before it.
+    follows = replaces and bool(history.revoked) and frontier.fixed is not None
+    if history.ordered and (follows or (moves and named)):
         admitter.admit_one_by_one()
     else:
         admitter.admit_columns(moving=history.ordered and moves)

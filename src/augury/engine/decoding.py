@@ -128,12 +128,12 @@ def _misfit(value: Value, kind: Kind) -> RunError:
 
 # Values as text that keeps their types
 
-_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def tagged(value: Value) -> str:
     """A value as JSON from which `from_tagged` reads it back: a timestamp is `{"@timestamp":0}`."""
-    return _compact(_tagged(value))
+    return compact(_tagged(value))
 
 
 def _tagged(value: Value) -> Any:

@@ -43,6 +43,12 @@ class ColumnNames:
         """Every name that is no attribute of an undeclared type; `time` is none even where another column has the time."""
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known, self.version)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The columns that may be named by a path into a nested one, as `meta.ts`."""
+        columns = (*self.all, *(column for _, _, column in self.renamed))
+        return tuple(name for name in dict.fromkeys(columns) if "." in name)
+
 
 NAMES = ColumnNames()
 

@@ -12,7 +12,7 @@ from augury.core.errors import RunError
 from augury.core.model import Fact
 from augury.core.time_units import TimeUnit
 from augury.settings import Settings, length
-from augury.sources.heading import ColumnNames
+from augury.sources.heading import ColumnNames, with_columns
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
@@ -46,6 +46,7 @@ def detect(
     op: str = "op",
     version: str = "version",
     type: str = "type",
+    columns: Mapping[str, str] | None = None,
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
@@ -56,7 +57,8 @@ def detect(
 ) -> Detections:
     """Detects over a history: DataFrames by type (or one with a type column) in, a DataFrame for each output out, lazily.
 
-    `time`, `start`, `end`, `id`, `op`, `version` and `type` name columns. `time_unit` ("s", "ms", "us" or "ns") is that of times that
+    `time`, `start`, `end`, `id`, `op`, `version` and `type` name columns, `columns` those of attributes that are called
+    otherwise, `{"pay.card": "card.id"}`; a name may be a path into a nested column. `time_unit` ("s", "ms", "us" or "ns") is that of times that
     are numbers since 1970, `zone` that of times without one. A malformed row stops the run, or with on_error="skip" goes
     to `.malformed` alone. Events of types that the program does not know are ignored, unless `strict`.
     `longest` bounds how long input events last, `limits` what each bucket may use, as in `Program.session`; `skew` also
@@ -66,9 +68,9 @@ def detect(
     from augury.spark.batch import Detections
     from augury.spark.pipeline import Execution, Pipeline
 
-    names = ColumnNames(type, time, start, end, id, op, version=version)
-    execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     compiled = _compiled(program, policy, facts)
+    names = _names(ColumnNames(type, time, start, end, id, op, version=version), columns, compiled)
+    execution = Execution(names, trace, broadcast=broadcast, partitions=partitions, skew=skew)
     settings = Settings.of(
         compiled,
         clock=clock,
@@ -107,6 +109,7 @@ def detect_stream(
     op: str = "op",
     version: str = "version",
     type: str = "type",
+    columns: Mapping[str, str] | None = None,
     trace: bool = True,
     on_error: Literal["stop", "skip"] = "stop",
     strict: bool = False,
@@ -124,9 +127,9 @@ def detect_stream(
     from augury.spark.pipeline import Execution, Pipeline
     from augury.spark.stream import DetectionStream
 
-    names = ColumnNames(type, time, start, end, id, op, version=version)
-    execution = Execution(names, trace, broadcast=broadcast, buckets=buckets, ahead=length(ahead))
     compiled = _compiled(program, policy, facts)
+    names = _names(ColumnNames(type, time, start, end, id, op, version=version), columns, compiled)
+    execution = Execution(names, trace, broadcast=broadcast, buckets=buckets, ahead=length(ahead))
     settings = Settings.of(
         compiled,
         clock=clock,
@@ -146,6 +149,12 @@ def detect_stream(
             "these DataFrames are not streams", hint="detect(…) detects in a history; spark.readStream makes a stream"
         )
     return DetectionStream(pipeline)
+
+
+def _names(names: ColumnNames, columns: Mapping[str, str] | None, program: Compiled) -> ColumnNames:
+    """Names with those of attributes."""
+    renamed = [f"{attribute}={column}" for attribute, column in (columns or {}).items()]
+    return with_columns(names, renamed, None, program.plan)
 
 
 def _compiled(program: Compiled | str | Path, policy: str | None, facts: Any) -> Compiled:

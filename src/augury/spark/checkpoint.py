@@ -13,18 +13,31 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from augury.compiled import Compiled
 from augury.core.clock import SECOND, Clock, read_duration, show_duration
-from augury.core.errors import DataError, Source
+from augury.core.errors import DataError, RunError, Source, counted
 from augury.engine.saved import write_file
 from augury.settings import Task
 from augury.sinks import make_folder
 from augury.sources import ColumnNames, SourceFile
-from augury.spark.checkpoint_files import check_complete, check_files, damaged, last_watermark, sealed, unsealed
+from augury.spark.checkpoint_files import (
+    check_complete,
+    check_files,
+    damaged,
+    files_read,
+    last_batches,
+    last_watermark,
+    sealed,
+    spark_home,
+    unsealed,
+)
+from augury.spark.heartbeats import BEATS
+from augury.spark.kafka_topics import is_kafka
 from augury.spark.packages import SHIFT
 from augury.spark.starting import usual_buckets
-from augury.spark.state import check_program
+from augury.spark.state import NEW, check_program
 from augury.spark.upgrading import StreamSetting, Upgrade, upgrade
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
@@ -36,6 +49,9 @@ _UNFORMATTED = {
 
 _OF_VERSION = ("program", "rules", "outputs", "since")
 _OF_PROGRAM = ("rules", "outputs", "declared_events")
+_OF_OUTPUT = ("format", "emission", "clock", "time_unit", "zone")  # what state that is computed anew cannot change
+
+_REBUILD = "--rebuild computes the state anew, from the files that the stream has read"
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,29 @@ class StreamOptions:
     master: str = "local[*]"
     ahead: int | None = None  # microseconds by which an event may be ahead of the time of its batch
     idle: int | None = None  # microseconds without an event after which the clock follows that of the machine
+    rebuild: bool = False  # whether the state is computed anew, from all files that the stream has read
+    archived: bool = False  # whether those of them that are gone are read elsewhere
+
+    @property
+    def spark(self) -> Path:
+        """The folder of Spark's own files."""
+        if self.rebuilds:
+            return self.checkpoint / f"spark-{self.first}"
+        return spark_home(self.checkpoint, self.saved)[0]
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether there is state, which is computed anew."""
+        return self.rebuild and bool(self.saved)
+
+    @cached_property
+    def first(self) -> int:
+        """The number of Spark's first batch among those of the stream."""
+        spark, first = spark_home(self.checkpoint, self.saved)
+        if not self.rebuilds:
+            return first
+        ended = last_batches(spark)[1]
+        return first if ended is None else first + ended + 1
 
     @cached_property
     def saved(self) -> dict[str, Any]:
@@ -110,8 +149,11 @@ class StreamOptions:
         decided = {"clock": clock.kind, "time_unit": clock.unit}
         program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
         sources = [written_source(source) for source in self.task.events]
+        home = {"spark": self.spark.name, "first": self.first} if self.spark.name != "spark" else {}
         about = {"sources": sources, "folders": self.folders if self.output != "-" else {}}
-        write_file(self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program, **about})])
+        write_file(
+            self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program, **about, **home})]
+        )
 
     def spooled(self, source: SourceFile) -> SourceFile:
         """Standard input as the files in which a stream keeps it."""
@@ -121,6 +163,8 @@ class StreamOptions:
 
     @property
     def _is_new_program(self) -> bool:
+        if self.rebuilds:
+            return False
         if any(self.saved.get(name, new) != new for name, new in self.fingerprint.items() if name in _OF_PROGRAM):
             return True
         # A policy, a static rule or a fact of the program is in no rule as it is written.
@@ -130,15 +174,15 @@ class StreamOptions:
     @cached_property
     def versions(self) -> list[dict[str, Any]]:
         """The earlier programs of the checkpoint, the oldest first: their sources, and since when their new rules saw events."""
-        earlier = list(self.saved.get("versions", ()))
+        earlier = [] if self.rebuilds else list(self.saved.get("versions", ()))
         return [*earlier, {name: self.saved.get(name) for name in _OF_VERSION}] if self._is_new_program else earlier
 
     @cached_property
     def since(self) -> int | None:
         """Rules that are new in this version see what starts after it: the greatest end that any batch has had."""
         if not self._is_new_program:
-            return self.saved.get("since")
-        watermark = last_watermark(self.checkpoint / "spark")
+            return None if self.rebuilds else self.saved.get("since")
+        watermark = last_watermark(self.spark)
         if watermark is None:
             return None
         late = self.clock.length(read_duration(self.saved["lateness"] or "0s"))
@@ -208,12 +252,38 @@ class StreamOptions:
             }
             if "program" in self.saved:
                 saved |= {name: new[name] for name in _OF_PROGRAM}
-            check_program(saved, new)
+            if self.rebuild:
+                saved = {name: new[name] if name not in _OF_OUTPUT else value for name, value in saved.items()}
+            check_program(saved, new, NEW if self.rebuild else f"{NEW}; {_REBUILD}")
             if (change := self.upgrade()) is not None:
-                change.check()
-                check_complete(self.checkpoint)
+                change.check(_REBUILD)
+            if change is not None or self.rebuild:
+                check_complete(self.checkpoint, self.saved)
             if not running:
-                check_files(self.checkpoint, noted="format" in self.saved)
+                check_files(self.checkpoint, self.saved)
+            if self.rebuild:
+                self._check_rebuild()
+
+    def _check_rebuild(self) -> None:
+        """Refuses to compute state anew where what it was computed of, or the answers, are not there any more."""
+        if self.output == "-":
+            raise RunError("--rebuild reads which answers are written, and standard output has none", "name --output")
+        if self.task.settings.emit == "early" and self.format != "jsonl":
+            raise RunError(f"--rebuild with --emit early writes JSON lines, not {self.format}", NEW)
+        if topic := next((p for p in (self.output, *(s.path for s in self.task.events)) if is_kafka(p)), None):
+            raise RunError(f"--rebuild reads files, and {topic} is a topic", NEW)
+        gone = sorted(path for path in self.files if not _is_there(path))
+        if gone and not self.archived:
+            raise RunError(
+                f"{counted(len(gone), 'file')} that the stream has read are gone, {_local(gone[0])} among them",
+                "put them back, or name where they are now with --backfill",
+            )
+
+    @cached_property
+    def files(self) -> set[str]:
+        """The files with events that the stream has read."""
+        spark, _ = spark_home(self.checkpoint, self.saved)
+        return {path for path in files_read(spark) if f"/{BEATS}/" not in path}
 
     def _check_folder(self, path: Path) -> None:
         """Refuses a folder that holds anything but batches, or the batches of another stream."""
@@ -227,6 +297,16 @@ class StreamOptions:
         if entries and not self.saved:
             hint = "name a new folder, or resume its checkpoint"
             raise DataError("holds the batches of another stream", str(path), hint)
+
+
+def _local(path: str) -> str:
+    """The path of a file as Spark writes it, on this machine."""
+    return unquote(urlsplit(path).path) if path.startswith("file:") else path
+
+
+def _is_there(path: str) -> bool:
+    """Whether a file is there; of other file systems Spark says so when it reads them."""
+    return not path.startswith("file:") or Path(_local(path)).exists()
 
 
 def spooled(source: SourceFile, checkpoint: Path) -> SourceFile:

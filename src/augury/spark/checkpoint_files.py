@@ -29,17 +29,23 @@ def damaged(path: Path, why: str) -> SnapshotError:
     return SnapshotError(f"the checkpoint is damaged: {path} {why}", _HINT, "S101")
 
 
-def check_files(checkpoint: Path, noted: bool = True) -> None:
-    """Raises SnapshotError where a file that a restart needs is missing, or is not what was written.
+def spark_home(checkpoint: Path, saved: Mapping[str, Any]) -> tuple[Path, int]:
+    """The folder of Spark's own files, and the number of its first batch among all of the stream.
 
-    `noted` is whether each run leaves a note of the last batch that it wrote, as earlier versions did not.
+    State that was computed anew has a folder of its own, in which Spark counts from 0 again.
     """
-    note = checkpoint / "output" / "ready.json"
+    return checkpoint / str(saved.get("spark", "spark")), int(saved.get("first", 0))
+
+
+def check_files(checkpoint: Path, saved: Mapping[str, Any]) -> None:
+    """Raises SnapshotError where a file that a restart needs is missing, or is not what was written."""
+    note, (spark, first) = checkpoint / "output" / "ready.json", spark_home(checkpoint, saved)
     delivered = _delivered(note)
-    began = _numbers(checkpoint / "spark" / "offsets") | _numbers(checkpoint / "spark" / "commits")
-    if noted and began and not note.exists():
+    began = _numbers(spark / "offsets") | _numbers(spark / "commits")
+    # Each run leaves a note of the last batch that it wrote; earlier versions did not.
+    if "format" in saved and began and not note.exists():
         raise damaged(note, "is missing")
-    check_spark_files(checkpoint / "spark", delivered)
+    check_spark_files(spark, delivered - first)
 
 
 def check_spark_files(spark: Path, delivered: int = -1) -> None:
@@ -69,11 +75,23 @@ def last_batches(spark: Path) -> tuple[int | None, int | None]:
     return max(_numbers(spark / "offsets"), default=None), max(_numbers(spark / "commits"), default=None)
 
 
-def check_complete(checkpoint: Path) -> None:
+def files_read(spark: Path) -> set[str]:
+    """The files that the sources of a stream have read, as Spark writes their paths."""
+    result: set[str] = set()
+    for folder in (spark / "sources").glob("[0-9]*"):
+        for path in folder.iterdir():
+            if re.fullmatch(r"[0-9]+(\.compact)?", path.name):
+                entries = [json.loads(line) for line in _log(path) if line.startswith("{")]
+                result |= {entry["path"] for entry in entries if "path" in entry}
+    return result
+
+
+def check_complete(checkpoint: Path, saved: Mapping[str, Any]) -> None:
     """Raises RunError where the answers of a batch are written that Spark has not completed: it is for the program that
     wrote them to repeat it."""
-    batch, (_, ended) = _delivered(checkpoint / "output" / "ready.json"), last_batches(checkpoint / "spark")
-    if batch > (-1 if ended is None else ended):
+    spark, first = spark_home(checkpoint, saved)
+    batch, (_, ended) = _delivered(checkpoint / "output" / "ready.json"), last_batches(spark)
+    if batch > first + (-1 if ended is None else ended):
         raise RunError(
             f"the answers of batch {batch} are written, but the batch was broken off before its end",
             "start the stream once more with the earlier program and --trigger once, then change it",

@@ -10,7 +10,7 @@ from typing import Any
 
 from augury.core.clock import Clock, show_timestamp
 from augury.core.errors import DataError, counted
-from augury.spark.checkpoint_files import check_files, last_batches, last_watermark, unsealed
+from augury.spark.checkpoint_files import check_files, last_batches, last_watermark, spark_home, unsealed
 from augury.spark.packages import SHIFT
 
 _SETTINGS = (
@@ -38,7 +38,7 @@ def description(checkpoint: Path) -> dict[str, Any]:
 
 def verify(checkpoint: Path) -> None:
     """Raises an error where a file that a restart needs is damaged or missing."""
-    check_files(checkpoint, noted="format" in description(checkpoint))
+    check_files(checkpoint, description(checkpoint))
 
 
 def copy(checkpoint: Path, target: Path) -> None:
@@ -62,7 +62,8 @@ def report(checkpoint: Path) -> Iterator[str]:
     """Its rules and since when they run, how far it is, its settings, and its size, a line each."""
     saved = description(checkpoint)
     clock = Clock(saved.get("clock") or "timestamp")
-    began, ended = last_batches(checkpoint / "spark")
+    spark, first = spark_home(checkpoint, saved)
+    began, ended = last_batches(spark)
     versions = len(saved.get("versions", ()))
     yield f"version {versions + 1} of its program, {counted(len(saved['rules']), 'rule')}"
     for label, since in since_when(saved).items():
@@ -70,9 +71,9 @@ def report(checkpoint: Path) -> Iterator[str]:
     if ended is None:
         yield "no batch has been completed"
     else:
-        running = "" if began == ended else f", {began} has begun"
-        yield f"batches 0 to {ended} are complete{running}"
-    watermark = last_watermark(checkpoint / "spark")
+        running = "" if began is None or began == ended else f", {began + first} has begun"
+        yield f"batches 0 to {ended + first} are complete{running}"
+    watermark = last_watermark(spark)
     if watermark is not None:
         shown = show_timestamp(watermark * 1000) if clock.kind == "timestamp" else str(watermark - SHIFT)
         yield f"watermark {shown}"
@@ -82,7 +83,7 @@ def report(checkpoint: Path) -> Iterator[str]:
         if value is not None:
             yield f"  {name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}"
     yield f"size {_megabytes(_size(checkpoint))}"
-    for operator in sorted((checkpoint / "spark" / "state").glob("[0-9]*"), key=lambda path: int(path.name)):
+    for operator in sorted((spark / "state").glob("[0-9]*"), key=lambda path: int(path.name)):
         partitions = [path for path in operator.iterdir() if path.name.isdecimal()]
         yield f"  state of operator {operator.name}: {_megabytes(_size(operator))} in {counted(len(partitions), 'partition')}"
 

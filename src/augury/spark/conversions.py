@@ -17,21 +17,29 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.functions import arrow_udf
 
 from augury.algebra.plan import Attribute
 from augury.core.clock import Clock, Duration, Timestamp
 from augury.core.errors import DataError
+from augury.core.model import to_json
 from augury.core.time_units import PER_SECOND, TimeUnit
-from augury.engine.decoding import tagged
+from augury.engine.decoding import compact, from_tagged, tagged
 from augury.sources.arrow_cells import text_times
 from augury.sources.cells import MISSING, read_time
 from augury.sources.types import convert, from_text
+from augury.spark.casts import cast
+from augury.spark.nested import natural_kind, nested_text
+
+try:
+    from pyspark.sql.pandas.functions import arrow_udf
+except ImportError:  # PySpark 4.0 has none
+    from augury.spark.older import arrow_udf  # type: ignore[no-redef]
 
 Prefixes = Mapping[str, str]
 DAY = 86_400_000_000
 WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 NUMBERS = (*WHOLE, T.FloatType, T.DoubleType)
+_NESTED = (T.ArrayType, T.StructType)
 _GREATEST = 1.7976931348623157e308
 
 
@@ -68,6 +76,15 @@ def value_of_text(text: Column, type: str, zone: str = "") -> Column:
         clock, attribute = Clock("timestamp", zone=zone), Attribute("", type, zone)
         return _read("bigint", text, partial(_times, clock=clock, attribute=attribute))
     return _read("bigint" if type == "duration" else "string", text, partial(_values, attribute=Attribute("", type)))
+
+
+def shown_json(text: Column) -> Column:
+    """Values as the layout keeps them, as JSON without tags: `{"@timestamp":0}` is "1970-01-01T00:00:00Z"."""
+    return _read("string", text, _shown)
+
+
+def _shown(texts: pa.Array) -> pa.Array:
+    return _each(texts, lambda text: compact(to_json(from_tagged(text))), pa.string())
 
 
 def _read(sql: str, text: Column, read: Callable[[pa.Array], pa.Array]) -> Column:
@@ -151,7 +168,7 @@ def epoch_micros(number: Column, unit: TimeUnit, fraction: bool = False) -> Colu
 
 
 def _int_of_column(column: Column, type: T.DataType) -> Column:
-    if isinstance(type, T.FloatType | T.DoubleType):
+    if isinstance(type, T.FloatType | T.DoubleType | T.DecimalType):
         return F.when(column == F.floor(column), column.try_cast("bigint"))
     return column.cast("bigint")
 
@@ -159,7 +176,7 @@ def _int_of_column(column: Column, type: T.DataType) -> Column:
 def _timestamp_of_column(column: Column, type: T.DataType, zone: str = "") -> Column:
     if isinstance(type, T.StringType):
         return value_of_text(column, "timestamp", zone)
-    return column.cast("bigint") if isinstance(type, WHOLE) else micros(column, type, zone)
+    return column.cast("bigint") if isinstance(type, (*WHOLE, T.DecimalType)) else micros(column, type, zone)
 
 
 def _duration_of_column(column: Column, type: T.DataType) -> Column:
@@ -167,6 +184,7 @@ def _duration_of_column(column: Column, type: T.DataType) -> Column:
         return value_of_text(column, "duration")
     if isinstance(type, T.LongType):
         return column
+    column = column.cast(T.DayTimeIntervalType())  # one of hours has no days to take
     hours, minutes, seconds = (F.extract(F.lit(part), column) for part in ("HOUR", "MINUTE", "SECOND"))
     inside = (hours * F.lit(3_600_000_000) + minutes * F.lit(60_000_000)).cast("bigint") + (
         seconds * F.lit(1_000_000)
@@ -204,13 +222,18 @@ CONVERSIONS: dict[str, Conversion] = {
 }
 
 
-def from_column(kind: str, column: Column, type: T.DataType, prefixes: Prefixes, zone: str = "") -> Column:
-    """A typed column as the layout keeps values of a kind; timestamps that name no zone are of `zone`."""
+def from_column(
+    kind: str, column: Column, type: T.DataType, prefixes: Prefixes, zone: str = "", name: str = ""
+) -> Column:
+    """A typed column as the layout keeps values of a kind; timestamps that name no zone are of `zone`.
+
+    A struct is a nested term called `name`.
+    """
     if kind.startswith("nested:"):
         return value_of_text(column, kind.removeprefix("nested:"))
     match kind:
         case "json":
-            return F.to_json(column) if isinstance(type, T.ArrayType) else column.cast("string")
+            return nested_text(column, type, name, _as_text) if isinstance(type, _NESTED) else column.cast("string")
         case "timestamp":
             return _timestamp_of_column(column, type, zone)
         case "iri":
@@ -218,3 +241,10 @@ def from_column(kind: str, column: Column, type: T.DataType, prefixes: Prefixes,
         case "float" | "number" if isinstance(type, T.FloatType | T.DoubleType):
             return column.cast("double")
     return CONVERSIONS[kind].column(column, type)
+
+
+def _as_text(column: Column, type: T.DataType) -> Column:
+    """A value that stands inside a nested one, as JSON."""
+    natural = natural_kind(type) or "string"
+    value = from_column(natural, column, type, {})
+    return cast(finite(value) if natural == "float" else value, natural, "json")

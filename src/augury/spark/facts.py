@@ -56,6 +56,7 @@ from augury.spark.conversions import from_column
 from augury.spark.demand import recursive
 from augury.spark.inputs import EventFrame, TypeColumns, is_frame
 from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
+from augury.spark.nested import functor_of
 from augury.spark.relation import FactFrame, NotJoined, all_of, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
@@ -418,7 +419,7 @@ def _asks(source: EventFrame, use: _FactUse) -> dict[str, tuple[Column, str]]:
     for name, index in use.on.items():
         column, kind = part.columns[index], part.kinds[index]
         zone = source.zones.get(use.type[0], "")
-        cell = from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes, zone)
+        cell = from_column(kind, F.col(f"`{column}`"), source.fields[column], source.prefixes, zone, functor_of(column))
         bound[name] = (cell, kind)
     return bound
 

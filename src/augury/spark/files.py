@@ -28,6 +28,7 @@ from augury.spark.inputs import EventFrame, TypeColumns, clock_of, sources
 from augury.spark.kafka_topics import is_kafka, message_lines
 from augury.spark.layout import declared_kind, sql_type
 from augury.spark.line_reader import Header
+from augury.spark.nested import with_paths
 from augury.spark.text_files import TextFiles, TextTable, first_time, head_of, header_of, lines, lines_of_arrays
 
 _SAMPLE = 100  # lines of a file elsewhere that tell what it looks like
@@ -219,6 +220,7 @@ class FileReader:
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column finds the types of its events."""
+        frame = with_paths(frame, source.names.paths)
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         position = files[0].location if len(files) == 1 else source.location
         EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)

@@ -40,6 +40,7 @@ from augury.spark.conversions import (
     time_of_text,
 )
 from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
+from augury.spark.nested import functor_of, natural_kind, with_paths
 from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
@@ -223,7 +224,7 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
     plan = program.plan
     types = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
-        events = _without_index(events)
+        events = with_paths(_without_index(events), names.paths)
         if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
             events = _graph_events(events, names)
         if names.type not in events.columns:
@@ -241,7 +242,7 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
-        frame = _without_index(frame)
+        frame = with_paths(_without_index(frame), names.paths)
         if stream_type(name) in types:  # a stream by its IRI alone
             name = stream_type(name)
         if name in types and GRAPH in frame.columns:
@@ -299,12 +300,21 @@ def _part(heading: EventHeading, name: str, frame: DataFrame, plan: Plan) -> Typ
     return TypeColumns((name, len(kinds)), tuple(column for column, _ in args), kinds)
 
 
+FRACTIONS = ("float", "number")
+_NO_VALUES = {
+    "decimal": "it has more digits than a float: declare the attribute as float or int, or cast the column",
+    "map": "name the value under a key as a path, column.key",
+}
+
+
 def kind_of(type: str, attribute: Attribute, column_type: T.DataType) -> str:
     """The kind of a column; one that cannot be of its declared type is refused."""
     declared = attribute.type
-    natural = _natural(column_type)
+    natural = natural_kind(column_type)
+    if natural is None and isinstance(column_type, T.DecimalType) and declared in ("int", *FRACTIONS):
+        natural = "float"
     if natural is None:
-        hint = "cast it to double" if isinstance(column_type, T.DecimalType) else "select its fields, or cast it"
+        hint = _NO_VALUES.get(column_type.typeName(), "select its fields, or cast it")
         wrong = f"`{type}`: the column `{attribute.name}` is {column_type.simpleString()}, which no event can hold"
         raise DataError(wrong, hint=hint)
     if declared == "any":
@@ -319,27 +329,6 @@ def kind_of(type: str, attribute: Attribute, column_type: T.DataType) -> str:
     if declared in ("term", "list"):
         return "json" if natural == "json" else f"nested:{declared}"
     return natural if declared == "number" else declared
-
-
-def _natural(column_type: T.DataType) -> str | None:
-    match column_type:
-        case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
-            return "int"
-        case T.FloatType() | T.DoubleType():
-            return "float"
-        case T.BooleanType():
-            return "bool"
-        case T.StringType() | T.VarcharType() | T.CharType():
-            return "string"
-        case T.TimestampType() | T.TimestampNTZType() | T.DateType():
-            return "timestamp"
-        case T.DayTimeIntervalType():
-            return "duration"
-        case T.ArrayType():
-            return "json" if _natural(column_type.elementType) in ("int", "float", "bool", "string", "json") else None
-        case T.NullType():
-            return "json"
-    return None
 
 
 class Timed(Protocol):
@@ -428,7 +417,7 @@ def _may_fail(kind: str, column_type: T.DataType) -> bool:
     """Whether a value of the column may not be of the kind."""
     if isinstance(column_type, T.StringType):
         return kind in ("timestamp", "duration") or kind.startswith("nested:")
-    return isinstance(column_type, T.FloatType | T.DoubleType)
+    return isinstance(column_type, T.FloatType | T.DoubleType | T.DecimalType)
 
 
 def _misread(column: Column, kind: str, column_type: T.DataType, prefixes: Prefixes) -> Column:
@@ -665,7 +654,7 @@ def _slot(column: str, source: EventFrame, layout: Layout) -> Column:
                 makers.setdefault((name, kind, target, zone), []).append(part.says)
     result = F.lit(None).cast(layout.sql(column))
     for (name, kind, target, zone), keys in makers.items():
-        converted = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes, zone)
+        converted = from_column(kind, F.col(f"`{name}`"), source.fields[name], source.prefixes, zone, functor_of(name))
         value = cast(converted, _plain(kind), target)
         if len(makers) == 1:
             return value

@@ -60,14 +60,12 @@ class StreamState(FileRun):
 
     def sessions(self) -> Iterator[BucketSession]:
         """The session of each bucket that has one, stage by stage; none before the first batch is complete."""
-        if last_batches(self.options.checkpoint / "spark")[1] is None:
+        if last_batches(self.options.spark)[1] is None:
             return
         stream, outputs = self.stream, self.pipeline.plan.outputs
         processors = stream.processors(self.pipeline.staged(outputs, alone=stream.buckets == 1, live=True))
         with user_errors(self.places):
-            operators = sorted(
-                (self.options.checkpoint / "spark" / "state").glob("[0-9]*"), key=lambda path: int(path.name)
-            )
+            operators = sorted((self.options.spark / "state").glob("[0-9]*"), key=lambda path: int(path.name))
             kept = [bucket for path in operators for bucket in self._buckets(path)]
         for number, processor in sorted(processors.items()):
             for bucket in sorted(kept, key=lambda bucket: bucket.number):
@@ -88,7 +86,7 @@ class StreamState(FileRun):
 
     def _read(self, operator: Path, name: str) -> Any:
         reader = self.spark.read.format("statestore").option("operatorId", operator.name).option("stateVarName", name)
-        return reader.load(str((self.options.checkpoint / "spark").absolute()))
+        return reader.load(str(self.options.spark.absolute()))
 
 
 class KeptBucket:

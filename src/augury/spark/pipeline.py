@@ -28,7 +28,8 @@ from augury.planner.specs import Spec
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, ColumnNames
-from augury.spark.casts import as_spark, json_text
+from augury.spark.casts import as_spark, cast, json_text
+from augury.spark.conversions import shown_json
 from augury.spark.fact_streams import with_streams
 from augury.spark.facts import BROADCAST, plan_facts
 from augury.spark.host import ERROR, Work
@@ -367,7 +368,7 @@ class Pipeline:
         layout = self.layout
         names = attribute_names(self.plan, type) if not several else [f"arg{i + 1}" for i in range(type[1])]
         columns = [
-            as_spark(F.col(slot), kind).alias(name)
+            _shown(F.col(slot), kind).alias(name)
             for slot, kind, name in zip(layout.slots[type], layout.kinds[type], names, strict=True)
         ]
         return self._rows(answers_frame.where(F.col("type") == layout.codes[type]), columns, changes)
@@ -407,7 +408,7 @@ class Pipeline:
 
     def _of(self, slot: str, kind: str, types: list[Predicate], every: int) -> Column:
         """A column of the layout for some types, null for the others."""
-        column = as_spark(F.col(slot), kind)
+        column = _shown(F.col(slot), kind)
         if len(types) == every:
             return column
         return F.when(F.col("type").isin([self.layout.codes[t] for t in types]), column)
@@ -429,11 +430,16 @@ class Pipeline:
     def _time(self, column: Column) -> Column:
         return F.timestamp_micros(column) if self.clock.kind == "timestamp" else column
 
-    def as_json(self, answers_frame: DataFrame, changes: bool) -> DataFrame:
-        """The answers of all types in one DataFrame, with their arguments as JSON."""
+    def as_json(self, answers_frame: DataFrame, changes: bool, tagged: bool = True) -> DataFrame:
+        """The answers of all types in one DataFrame, with their arguments as JSON; with tags it says what is no text."""
         args = F.lit("[]")
         for (slots, kinds), codes in self._alike().items():
-            texts = [json_text(F.col(slot), kind) for slot, kind in zip(slots, kinds, strict=True)]
+            texts = [
+                json_text(F.col(slot), kind)
+                if tagged or kind not in ("json", "duration")
+                else F.coalesce(shown_json(cast(F.col(slot), kind, "json")), F.lit("null"))
+                for slot, kind in zip(slots, kinds, strict=True)
+            ]
             array = F.concat(F.lit("["), F.concat_ws(", ", *texts), F.lit("]"))
             args = F.when(F.col("type").isin(codes), array).otherwise(args)
         return self._rows(answers_frame.where(F.col("type") >= 0), [self._type_name, args.alias("args")], changes)
@@ -483,6 +489,11 @@ class Outputs(Mapping[str, DataFrame]):
     @property
     def unknown(self) -> DataFrame:
         return self.pipeline.unknown
+
+
+def _shown(column: Column, kind: str) -> Column:
+    """A value of the layout as users see it."""
+    return shown_json(column) if kind == "json" else as_spark(column, kind)
 
 
 def listed() -> Column:

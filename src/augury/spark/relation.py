@@ -25,6 +25,7 @@ from augury.spark.casts import as_spark, canonical, double, whole
 from augury.spark.conversions import from_column
 from augury.spark.inputs import kind_of
 from augury.spark.layout import NUMBERS, common_kind, read_column, sql_type, value_kind
+from augury.spark.nested import functor_of
 from augury.storage.column import column_of
 
 _DOUBLES = {"float", "number"}
@@ -100,7 +101,7 @@ def of_frame(
     for i, (attribute, field) in enumerate(zip(attributes, frame.schema.fields, strict=True)):
         kind = kind_of(name, attribute, field.dataType)
         cell = F.col(f"`{field.name}`")
-        slot = from_column(kind, cell, field.dataType, prefixes or {})
+        slot = from_column(kind, cell, field.dataType, prefixes or {}, name=functor_of(field.name))
         if kind in ("json", "nested:term", "nested:list"):
             opaque.add(i)
         kind = "json" if i in opaque else kind

@@ -308,13 +308,16 @@ def _head(data: bytes) -> BucketHeader:
     return BucketHeader(**result)
 
 
-def check_program(old: dict[str, Any], new: dict[str, Any]) -> None:
+NEW = "start with a new checkpoint directory, or run the program that it was made with"
+
+
+def check_program(old: dict[str, Any], new: dict[str, Any], hint: str = NEW) -> None:
     """Refuses a checkpoint of another program, and names the difference."""
     if old == new:
         return
     raise RunError(
         "the checkpoint is of another program: " + "; ".join(differences(old, new)),
-        hint="start with a new checkpoint directory, or run the program that it was made with",
+        hint=hint,
     )
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from augury.algebra.plan import INPUT, Predicate
 from augury.algebra.properties import all_properties
@@ -35,6 +35,7 @@ from augury.planner.cut_rules import rule_of_part
 from augury.settings import Settings
 from augury.sinks import event_as_json
 from augury.spark import host
+from augury.spark.carrier import carried
 from augury.spark.casts import slice_of
 from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
@@ -321,7 +322,7 @@ class DetectionStream(Outputs):
         unpacked = partial(unpack, stage=stage.number, schema=work.schema)
         processor = self._processor(stage, work, silent)
         rows = frame.withColumn("bucket", bucket.cast("int")).mapInArrow(packed, _PACKED + ", passed boolean")
-        changes = rows.groupBy("bucket").transformWithStateInPandas(processor, _PACKED, "Append", "EventTime")
+        changes = rows.groupBy("bucket").transformWithStateInPandas(carried(processor), _PACKED, "Append", "EventTime")
         return changes.mapInArrow(unpacked, self.pipeline.schema() + ", origin int")
 
     def _processor(self, stage: Stage, work: Work, silent: frozenset[Predicate]) -> Processor:
@@ -391,8 +392,8 @@ def late_rows(rows: DataFrame) -> DataFrame:
 
 
 @dataclass
-class Processor(StatefulProcessor):
-    """Hosts the sessions of a stage. An earlier stage reports late events of the types in `silent`."""
+class Processor:
+    """Hosts the sessions of a stage, in a worker. An earlier stage reports late events of the types in `silent`."""
 
     work: Work
     silent: frozenset[Predicate]
@@ -401,11 +402,9 @@ class Processor(StatefulProcessor):
     programs: tuple[dict[str, Any], ...] = ()  # the fingerprints of earlier versions
     taken_back: list[pa.RecordBatch] = field(default_factory=list)  # answers that an upgrade has retracted
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.handle = handle
-        self.head = handle.getValueState("head", "data binary")
-        self.program = handle.getValueState("program", "data binary")
-        self.log = handle.getMapState("log", "n bigint", "data binary")
+    def take(self, handle: StatefulProcessorHandle, head: Any, program: Any, log: Any) -> None:
+        """Takes what Spark's state store keeps of the bucket of a key."""
+        self.handle, self.head, self.program, self.log = handle, head, program, log
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         payloads = []

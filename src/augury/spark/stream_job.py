@@ -25,6 +25,8 @@ from augury.settings import Emit, Task
 from augury.sinks import event_as_json
 from augury.sources import SourceFile
 from augury.spark.checkpoint import StreamOptions, earlier_program
+from augury.spark.checkpoint_files import spark_home
+from augury.spark.delivered import DeliveredAnswers
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
 from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
@@ -40,6 +42,7 @@ from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, Dete
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
 
+_SETTLED = 100  # batches after which a stream with new state has given all answers that it had given before
 _SCARCE = 1 << 20  # bytes that are free on a disk that is as good as full
 
 
@@ -128,6 +131,10 @@ class StreamJob(FileRun):
         self.described = False  # whether the checkpoint says of what it is one
         if not options.saved:
             self._describe()
+        self.delivered: DeliveredAnswers | None = None
+        if options.first:
+            self.delivered = DeliveredAnswers(spark, options.format, options.folders, options.first)
+        self._remove_states({spark_home(options.checkpoint, options.saved)[0].name})
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
@@ -139,6 +146,14 @@ class StreamJob(FileRun):
         if not self.described:
             self.options.save(self.pipeline.inputs_clock)
             self.described = True
+            if self.options.rebuilds:
+                self._remove_states({self.options.spark.name})
+
+    def _remove_states(self, kept: set[str]) -> None:
+        """Removes the folders of state that is of no use any more, or that a run that was killed has begun."""
+        for path in self.options.checkpoint.glob("spark*"):
+            if path.is_dir() and path.name not in kept:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _version(self, spark: SparkSession, task: Task, saved: dict[str, Any]) -> Version:
         """An earlier version of the program, over the same events."""
@@ -177,7 +192,7 @@ class StreamJob(FileRun):
     def _run(self, show: Callable[[str], None]) -> None:
         checkpoint = self.options.checkpoint
         writer = self.stream.everything.writeStream.foreachBatch(self._batch).trigger(**self.options.spark_trigger())
-        query = writer.option("checkpointLocation", str((checkpoint / "spark").absolute())).start()
+        query = writer.option("checkpointLocation", str(self.options.spark.absolute())).start()
         try:
             while not query.awaitTermination(0.5):  # type: ignore[arg-type]
                 self._count(query)
@@ -218,7 +233,11 @@ class StreamJob(FileRun):
             raise
 
     def _process(self, rows: DataFrame, number: int) -> None:
-        rows = rows.persist()
+        computed = rows.persist()
+        rows = self._new(computed, number)
+        if rows is not computed:
+            rows.persist()
+        number += self.options.first
         try:
             # All rows are computed, also those of a batch that exists already: that is what moves the state on.
             totals = rows.groupBy("type").agg(F.count(F.lit(1)).alias("count"), F.sum("start").alias("sum")).collect()
@@ -245,10 +264,26 @@ class StreamJob(FileRun):
             self.tally.repeated += counts.get(REPEATED, 0)
         finally:
             rows.unpersist()
+            computed.unpersist()
+
+    def _new(self, rows: DataFrame, number: int) -> DataFrame:
+        """A batch of state that was computed anew, without what was written before.
+
+        Final answers of before may come in any of the first batches; early ones stand in the first one, or fall.
+        """
+        if self.delivered is None or number >= _SETTLED:
+            return rows
+        if self.task.settings.emit == "final":
+            return self.delivered.without(rows)
+        if number:
+            return rows
+        fallen = self.delivered.fallen(rows, RETRACTED)
+        new = self.delivered.without(rows)
+        return new if fallen is None else new.unionByName(fallen)
 
     def _with_gone(self, rows: DataFrame, gone: DataFrame | None) -> DataFrame:
         """Answers as JSON in columns, with retracted ones of types that an earlier version of the program had."""
-        result = self.pipeline.as_json(rows, self.task.settings.emit == "early")
+        result = self.pipeline.as_json(rows, self.task.settings.emit == "early", tagged=False)
         if gone is None:
             return result
         time = "timestamp" if self.pipeline.clock.kind == "timestamp" else "bigint"

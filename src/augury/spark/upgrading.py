@@ -18,6 +18,7 @@ from augury.core.clock import Clock
 from augury.core.errors import RunError
 from augury.planner.cut_rules import cut_rules, rule_of_part
 from augury.planner.planning import Setting
+from augury.spark.state import NEW
 
 Fate = Literal["kept", "changed", "new", "gone"]
 
@@ -56,12 +57,12 @@ class Upgrade:
                 case "gone":
                     yield f"rule `{label}` is gone: {answers}"
 
-    def check(self) -> None:
+    def check(self, else_do: str = "") -> None:
         """Raises RunError where the stream cannot go on with the program."""
         if self.obstacles:
             raise RunError(
                 "this program cannot continue the stream: " + "; ".join(self.obstacles),
-                hint="start with a new checkpoint directory, or run the program that it was made with",
+                hint="; ".join(filter(None, [NEW, else_do])),
             )
 
 

@@ -14,6 +14,8 @@ from augury.core.arrays import Array, Integers
 from augury.storage.kernels.hashing import AHEAD, EMPTY
 from augury.storage.kernels.text_table import intern_texts, refill_texts
 
+_LARGE = 1 << 28  # bytes
+
 
 class TextPool:
     """Different texts and IRIs, each with a place, in the order of their numbers in the dictionary."""
@@ -99,7 +101,8 @@ class TextPool:
 
     def _more_letters(self, least: int) -> None:
         used = int(self.ends[self.count])
-        larger = np.empty(2 * len(self.letters) + least, np.uint8)
+        # Memory that nothing is written to costs nothing, and what is written has to be copied when there is no more room.
+        larger = np.empty((4 if used < _LARGE else 2) * len(self.letters) + least, np.uint8)
         larger[:used] = self.letters[:used]
         self.letters = larger
 

@@ -22,7 +22,7 @@ from augury.storage.conditions import Context
 from augury.storage.dictionary import OPEN
 from augury.storage.frame import Frame, frame_of
 from augury.storage.kernels.links import fall
-from augury.storage.kernels.sets import first_supports, forget, hashes, refill, support
+from augury.storage.kernels.sets import first_supports, follow, forget, hashes, refill, support
 from augury.storage.table import (
     END,
     FIELDS,
@@ -65,6 +65,7 @@ class Derived(Operator):
         self.recursive = False  # whether a rule derives its events from each other
         self.fields = np.arange(FIELDS, FIELDS + spec.arity, dtype=np.int64)
         self.counts = np.zeros((2, 16), np.int64)  # hash and number of derivations
+        self.in_order = True  # whether rows lie in the order of their ends: they are found without hashes and buckets
         self.buckets = marked_buckets(0)
         self.used = 0
         self.weakened: list[Array] = []
@@ -81,22 +82,36 @@ class Derived(Operator):
         table.room(count)
         if self.counts.shape[1] < len(table.alive):
             self.counts = grown(self.counts, len(table.alive), table.n)
-        if too_full(self.buckets, self.used + count):
+        target, before, done = np.empty(count, np.int64), table.n, 0
+        n, canon = before, table.dictionary.canon
+        if self.in_order:
+            done, n = follow.call(columns, table.data, self.fields, self.counts, table.alive, before, canon, target)
+            if done < count:
+                self._fill_buckets(n, count)
+        elif too_full(self.buckets, self.used + count):
             self.buckets = marked_buckets(table.live + count)
-            refill(self.counts, table.alive, table.n, self.buckets)
+            refill(self.counts, table.alive, before, self.buckets)
             self.used = table.live
-        target = np.empty(count, np.int64)
-        before = table.n
-        n = support.call(
-            columns, 0, count, table.data, self.fields, self.counts, table.alive, before, self.buckets,
-            table.dictionary.canon, target,
-        )  # fmt: skip
-        self.used += n - before
+        if done < count:
+            first = n
+            n = support.call(
+                columns, done, count, table.data, self.fields, self.counts, table.alive, first, self.buckets, canon,
+                target[done:],
+            )  # fmt: skip
+            self.used += n - first
         self.touched += count
         if n > before:
             table.n = n
             table.grew(before)
         return target
+
+    def _fill_buckets(self, n: int, more: int) -> None:
+        """Makes buckets by which the first n rows are found; room for more of them."""
+        table = self.out.table
+        self.buckets = marked_buckets(n + more)
+        hashes(table.data, n, self.fields, table.dictionary.canon, self.counts)
+        refill(self.counts, table.alive, n, self.buckets)
+        self.in_order, self.used = False, n
 
     def release(self, events: Array) -> None:
         """Events that have lost a derivation each."""
@@ -129,7 +144,8 @@ class Derived(Operator):
             table.alive[gone] = 0
             for links, head in self.loops:
                 gone = self.fall(gone, links, head)
-            forget(gone, self.counts, self.buckets)
+            if not self.in_order:
+                forget(gone, self.counts, self.buckets)
             table.gone(gone)
 
     def fall(self, gone: Array, links: Links, head: Derive) -> Array:
@@ -186,10 +202,10 @@ class Derived(Operator):
             rows = child.data[RIGHT, : child.n][child.stands()]
             np.add.at(self.counts[_COUNT], rows[rows >= 0], 1)
         self.counts[_COUNT, list(self.kept_inputs)] += 1  # a derivation that is certain, and forgotten
-        self.buckets = marked_buckets(table.live)
-        self.used = table.live
-        hashes(table.data, table.n, self.fields, table.dictionary.canon, self.counts)
-        refill(self.counts, table.alive, table.n, self.buckets)
+        ends = table.data[END, : table.n]
+        self.in_order, self.buckets, self.used = bool((ends[1:] >= ends[:-1]).all()), marked_buckets(0), 0
+        if not self.in_order:
+            self._fill_buckets(table.n, 0)
 
     def part_rows(self, rows: RowIds) -> tuple[Table, Array] | None:
         return self.out.table, rows

@@ -9,6 +9,7 @@ from augury.storage.kernels.hashing import AHEAD, EMPTY, FAR_AWAY, NUMBER, USED,
 
 MAKES_NO_ARRAYS = True
 GIVEN_RANK, GIVEN_ARGS = 2, 3  # of events that are to be added: start, end, rank, arguments
+TIES = 32  # rows with an equal end that are compared one by one
 HASH, SUPPORTS = 0, 1  # what is counted of an event: its hash, and how many derivations it has
 
 
@@ -76,6 +77,49 @@ def support(
         counts[SUPPORTS, row] += 1
         target[i - lo] = row
     return n
+
+
+@Kernel
+def follow(
+    events: Array, data: RowData, keys: Array, counts: Integers, alive: Flags, n: int, canon: Codes, target: Array
+) -> tuple[int, int]:
+    """The same for events that come in the order of their ends: an equal one can only be among the last rows.
+
+    How many have been added, and how many rows the set has then. It stops before an event that ends before the last row,
+    and before one for which more than `TIES` rows would have to be compared: these take the buckets.
+    """
+    for i in range(len(target)):
+        start, end = events[START, i], events[END, i]
+        if n > 0 and end < data[END, n - 1]:
+            return i, n
+        row, r, least = -1, n - 1, n - TIES
+        while r >= 0 and data[END, r] == end:
+            if r < least:
+                return i, n
+            if alive[r] and data[START, r] == start:
+                same = True
+                for k in range(len(keys)):
+                    x, y = data[keys[k], r], events[GIVEN_ARGS + k, i]
+                    if x != y and canonical(x, canon) != canonical(y, canon):
+                        same = False
+                        break
+                if same:
+                    row = r
+                    break
+            r -= 1
+        if row < 0:
+            row = n
+            n += 1
+            counts[SUPPORTS, row] = 0
+            data[START, row] = start
+            data[END, row] = end
+            data[RANK, row] = events[GIVEN_RANK, i]
+            for k in range(len(keys)):
+                data[keys[k], row] = events[GIVEN_ARGS + k, i]
+            alive[row] = 1
+        counts[SUPPORTS, row] += 1
+        target[i] = row
+    return len(target), n
 
 
 @Kernel
