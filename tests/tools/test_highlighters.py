@@ -94,7 +94,7 @@ def test_vim_colours_rules(tmp_path: Path) -> None:
         "call add(rows, synIDattr(synID(place[0], place[1], 1), 'name'))\nendfor\n"
         f"call writefile(rows, '{tmp_path}/rows')\nqall!\n"
     )
-    subprocess.run(["vim", "-e", "-s", "-u", "NONE", "-S", script], check=False, capture_output=True, timeout=60)
+    subprocess.run(["vim", "-e", "-s", "-u", "NONE", "-S", script], check=False, capture_output=True, timeout=500)
     assert (tmp_path / "rows").read_text().split() == [
         "augury", "augDeclaration", "augType", "augVariable", "augOperator", "augDuration", "augKeyword", "augOperator", "augComment",
     ]  # fmt: skip

@@ -79,7 +79,7 @@ def test_over_a_pipe(tmp_path: Path) -> None:
 
 
 def test_in_a_terminal(tmp_path: Path) -> None:
-    """Keys go in as a user types them: a rule of two lines, completion, an event, and goodbye."""
+    """Keys go in as a user types them: a rule of two lines, an event, and goodbye."""
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "XDG_STATE_HOME": str(tmp_path), "PROMPT_TOOLKIT_NO_CPR": "1"}
     process = subprocess.Popen(
@@ -95,7 +95,7 @@ def test_in_a_terminal(tmp_path: Path) -> None:
 
     def expect(wanted: str) -> None:
         nonlocal shown
-        until = time.monotonic() + 120
+        until = time.monotonic() + 500
         while wanted not in plain(shown):
             assert time.monotonic() < until and process.poll() is None, plain(shown)
             if select.select([master], [], [], 0.2)[0]:
@@ -110,13 +110,10 @@ def test_in_a_terminal(tmp_path: Path) -> None:
         expect("...")
         send("smoke(L).\r")
         expect("smoke(L).")
-        send("smo\t")
-        expect("smoke")
-        send("\x1b\x03")  # nothing of it
         send("smoke('l1') @ 3\r")
         expect("+ alarm('l1') @ 3")
         send("quit\r")
-        process.wait(30)
+        process.wait(500)
     finally:
         process.kill()
         os.close(master)
