@@ -93,7 +93,7 @@ class Editor:
     async def codes(self, name: str, *wanted: str) -> list[str]:
         """The codes of the findings, once they are as wanted, or a while has passed."""
         codes: list[str] = []
-        for _ in range(200):
+        for _ in range(1200):
             codes = sorted(str(d.code) for d in self.client.diagnostics.get(self.uri(name), ()))
             if codes == sorted(wanted):
                 break
@@ -103,6 +103,19 @@ class Editor:
     async def hover(self, name: str, marked: str) -> str:
         result = await self.client.text_document_hover_async(lsp.HoverParams(*self.place(name, marked)))
         return result.contents.value if result is not None and isinstance(result.contents, lsp.MarkupContent) else ""
+
+    async def checked(self) -> None:
+        """Waits until the files that were opened are checked, which texts on hovering come from."""
+        for name, marked, text in (
+            ("fire.aug", "increa|se(S, New)", "window: "),
+            ("lib.aug", "event wi|nd", "event wind("),
+            ("fast.spaseq", "SEL|ECT", "10min"),
+        ):
+            for _ in range(1200):
+                if text in (shown := await self.hover(name, marked)):
+                    break
+                await asyncio.sleep(0.05)
+            assert text in shown
 
     async def complete(self, name: str, marked: str) -> dict[str, lsp.CompletionItem]:
         result = await self.client.text_document_completion_async(lsp.CompletionParams(*self.place(name, marked)))
@@ -186,7 +199,7 @@ async def test_a_mistake_in_a_long_file(editor: Editor) -> None:
 
 
 async def test_hover(editor: Editor) -> None:
-    await editor.codes("fire.aug")
+    await editor.checked()
     increase = await editor.hover("fire.aug", "increa|se(S, New)")
     assert "event increase(S: string, New: float)" in increase and "The wind rises." in increase
     assert "window: its events last at most 30min" in increase and "key: S" in increase and "horizon: 30min" in increase
@@ -202,6 +215,7 @@ async def test_hover(editor: Editor) -> None:
 
 
 async def test_definitions_references_and_renaming_across_files(editor: Editor) -> None:
+    await editor.checked()
     client = editor.client
     definition = await client.text_document_definition_async(
         lsp.DefinitionParams(*editor.place("fire.aug", "SEQ wi|nd"))
@@ -234,6 +248,7 @@ async def test_definitions_references_and_renaming_across_files(editor: Editor) 
 
 
 async def test_completion_knows_what_may_stand_where(editor: Editor) -> None:
+    await editor.checked()
     text = FIRE + "hot(S) <- wind(S, V) WH\nevent smoke(\nexact(T) <- w: extend(o, 6h), while w: col\n"
     editor.change("fire.aug", text)
     after = await editor.complete("fire.aug", "hot(S) <- wind(S, V) WH|")
@@ -280,6 +295,7 @@ async def test_quick_fixes(editor: Editor) -> None:
 
 
 async def test_layout_outline_and_colours(editor: Editor) -> None:
+    await editor.checked()
     client = editor.client
     document = lsp.TextDocumentIdentifier(editor.uri("fire.aug"))
     options = lsp.FormattingOptions(4, True)
@@ -312,7 +328,7 @@ async def test_layout_outline_and_colours(editor: Editor) -> None:
 async def test_lenses_run_the_sample(editor: Editor) -> None:
     client = editor.client
     document = lsp.TextDocumentIdentifier(editor.uri("fire.aug"))
-    await editor.codes("fire.aug")
+    await editor.checked()
 
     async def titles() -> list[str]:
         lenses = await client.text_document_code_lens_async(lsp.CodeLensParams(document))

@@ -124,7 +124,7 @@ def test_why_shows_what_a_type_follows_from(folder: Path) -> None:
         (
             'o(X) <- a WHERE sparql("SELECT ?x ?y { ?x ?y ?z }", X).',
             "E206",
-            "the query gives 2 columns, but 1 argument",
+            "the query gives 2 columns, but the call has 1 argument",
         ),
         ('o(X) <- a WHERE sparql("SELECT ?x { SERVICE <http://e.org/> { ?x ?y ?z } }", X).', "E230", "another machine"),
         ('o() <- a WHERE sparql("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }").', "E230", "begins with SELECT or ASK"),

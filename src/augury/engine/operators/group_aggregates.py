@@ -167,11 +167,11 @@ def _last(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
 
 
 def _list(values: MemberValues, groups: Slices, part: Aggregate) -> Codes:
-    """All values of each group as one; null where a filter leaves none."""
+    """All values of each group as one; null of a group without any."""
     listed = values.dictionary.decode_all(values.codes(np.arange(len(values))))
-    filtered, encode = part.function.endswith(FILTERED), values.context.encode
+    encode = values.context.encode
     codes = [
-        NULL if filtered and not count else encode(tuple(listed[first : first + count]))
+        encode(tuple(listed[first : first + count])) if count else NULL
         for first, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True)
     ]
     return np.array(codes, np.int64), None

@@ -147,5 +147,7 @@ def _parser_of(data: dict[str, Any]) -> Lark:
     lalr = LALR_Parser.__new__(LALR_Parser)
     lalr._parse_table = _parse_table(table, data["start_states"], data["end_states"])
     lalr.parser = _Parser(lalr._parse_table, callbacks, options.debug)
-    parser.parser = ParsingFrontend(conf, ParserConf(rules, callbacks, data["start"]), options, parser=lalr)
+    parsing = ParserConf(rules, callbacks, data["start"])
+    parsing.parser_type = "lalr"
+    parser.parser = ParsingFrontend(conf, parsing, options, parser=lalr)
     return parser
