@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -310,3 +311,10 @@ def test_short_spark_tests_exist() -> None:
         ]
         missing = [name for name in names if not any(test.startswith(name.split("[")[0]) for test in tests)]
         assert missing == [], file
+
+
+def test_every_mutant_has_its_place_in_the_code() -> None:
+    """A mutant whose line was rewritten would break nothing, and stop `make mutants`."""
+    script = runpy.run_path(str(SOURCE.parents[1] / "scripts" / "mutants"), run_name="mutants")
+    places = {mutant.name: (SOURCE / mutant.file).read_text().count(mutant.old) for mutant in script["MUTANTS"]}
+    assert places and {name: count for name, count in places.items() if count != 1} == {}
