@@ -114,10 +114,7 @@ class JetStream:
 
 
 def _subject_of(address: Address) -> str:
-    subject = address.path.strip("/")
-    if not subject or not address.host:
-        raise RunError(f"{address} names no subject", hint="write it as nats://host:4222/subject")
-    return subject
+    return address.named("subject", "nats://host:4222/subject")
 
 
 class SubjectSource(EventSource):

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.connectors import Address
-from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topics_of
+from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topic_of, topics_of
 from augury.core.errors import RunError
 from augury.spark.inputs import PATH
 from augury.spark.line_reader import LINE, START
@@ -64,8 +64,7 @@ def check_addresses(sources: list[str], sink: str) -> None:
     if is_kafka(sink):
         address = Address.parse(sink)
         address.read(KafkaSinkOptions)
-        if not address.path.strip("/") or not address.host:
-            raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
+        topic_of(address)
 
 
 def _connected(frame: Any, address: Address, options: KafkaConnection) -> Any:
@@ -121,4 +120,4 @@ def write_messages(answers: DataFrame, text: str) -> None:
         value = F.when(F.col("op") != "retract", value)
     messages = answers.select(F.col("id").alias("key"), value.alias("value"))
     writer = _connected(messages.write.format("kafka"), address, options)
-    writer.option("topic", address.path.strip("/")).option("kafka.compression.type", options.compression).save()
+    writer.option("topic", topic_of(address)).option("kafka.compression.type", options.compression).save()
