@@ -137,6 +137,7 @@ class JetStreams:
                 return await work(connection.jetstream())
             finally:
                 await connection.close()
+                await asyncio.sleep(0.01)  # the loop closes the socket
 
         return asyncio.run(main())
 
