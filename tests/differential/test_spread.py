@@ -132,6 +132,6 @@ def test_rows_spread_over_tasks(name: str, how: How) -> None:
 def test_explain_says_which_rule_stays_in_one_bucket_and_what_would_help(name: str) -> None:
     lines = [line.strip() for line in program_of(name).explain().splitlines()]
     for number in (n for n, line in enumerate(lines) if line.endswith("in one bucket")):
-        rest = lines[number : number + 6]
+        rest = lines[number : number + 8]
         assert any(line.startswith("warning: no key, for") and "rule `s`" in line for line in rest)
         assert any(line.startswith("hint: ") for line in rest)
