@@ -124,7 +124,7 @@ class StreamJob(FileRun):
         self.heart = None if options.idle is None else Heart(make_beats(options.checkpoint), options.idle)
         self.beats = None if self.heart is None else self.heart.folder
         execution = Execution(buckets=options.buckets, ahead=options.ahead)
-        super().__init__(spark, task, execution, streaming=True, beats=self.beats)
+        super().__init__(spark, task, execution, streaming=True, beats=self.beats, history=options.history)
         with user_errors(self.places):
             versions = [self._version(spark, task, version) for version in options.versions]
             self.stream = DetectionStream(self.pipeline, versions, options.since)
@@ -159,7 +159,7 @@ class StreamJob(FileRun):
         """An earlier version of the program, over the same events."""
         program = earlier_program(task.program, saved["program"])
         task, execution = replace(task, program=program), self.pipeline.execution
-        run = FileRun(spark, task, execution, streaming=True, beats=self.beats)
+        run = FileRun(spark, task, execution, streaming=True, beats=self.beats, history=self.options.history)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were said when it ran
             return Version(DetectionStream(run.pipeline), saved["since"])
