@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,5 +137,55 @@ def test_a_run_over_a_history_leaves_the_state_of_a_stream(augury: Augury) -> No
     spread([*lines[35:], END], 50, Path("in"), 100)
     live = ("stream", "rules.aug", "--events", "in", "--checkpoint", "cp", "--lateness", "5s", "--trigger", "once", "--output", "out")  # fmt: skip
     failed(augury(*live, "--events", "in"), "the stream of the checkpoint has 1 source, and not 2")
-    assert augury(*live).code == 0
+    assert augury("checkpoint", "copy", "cp", "copied").code == 0
+    shutil.rmtree("cp")  # and with it the folder in which Spark says that the schemas of the state are
+    Path("copied").rename("cp")
+    Path("cp").rename("elsewhere")
+    done = augury(*("elsewhere" if arg == "cp" else arg for arg in live))
+    assert done.code == 0, done.err
     assert written(Path("out")) == answer
+
+
+def test_a_detection_over_a_history_leaves_the_state_of_a_stream(spark: Any, tmp_path: Path) -> None:
+    """The stream has other sources than the history, and emits what the history held back, once."""
+    import augury.spark
+
+    program = augury.compile("""
+        event order(number: int).
+        event shipped(number: int).
+        overdue(N) <- o: order(N), w: extend(o, 1h), while w: not shipped(N).
+    """)
+
+    def events(first: int, last: int) -> dict[str, list[tuple[int, str]]]:
+        times = {n: f"2026-03-01 {10 + n // 60}:{n % 60:02d}" for n in range(200)}
+        orders = [(n, times[n]) for n in range(first, last, 3)]
+        return {"order": orders, "shipped": [(n - 30, times[n]) for n in range(first, last, 3) if n >= 30 and n % 2]}
+
+    def shown(rows: Any) -> list[tuple[int, str]]:
+        return sorted((row["n"], row["end"]) for row in rows)
+
+    schema = "number int, time string"
+    past = {name: spark.createDataFrame(rows, schema) for name, rows in events(0, 90).items()}
+    state = tmp_path / "state"
+    answers = augury.spark.detect(program, past).checkpoint(state, lateness="10 min", buckets=2)
+    assert answers.columns == ["op", "type", "n", "start", "end", "id", "trace"]
+    early = shown(answers.collect())
+    streams = {}
+    for name, rows in events(90, 200).items():
+        (tmp_path / name).mkdir()
+        lines = "".join(json.dumps({"number": number, "time": time}) + "\n" for number, time in rows)
+        (tmp_path / name / "1.json").write_text(lines)
+        streams[name] = spark.readStream.schema(schema).json(str(tmp_path / name))
+    stream = augury.spark.detect_stream(program, streams, lateness="10 min", buckets=2)
+    got: list[Any] = []
+    stream.check_checkpoint(state)
+    query = stream.wide.writeStream.foreachBatch(lambda rows, number: got.extend(rows.collect()))
+    query.option("checkpointLocation", str(state)).trigger(availableNow=True).start().awaitTermination()
+    whole = {name: spark.createDataFrame(rows, schema) for name, rows in ((n, events(0, 90)[n] + events(90, 200)[n]) for n in past)}  # fmt: skip
+    every = shown(augury.spark.detect(program, whole)["overdue"].collect())
+    both = sorted(early + shown(got))
+    assert early and shown(got)
+    assert both == every[: len(both)]  # the last ones are not final
+    assert len(every) - len(both) < 5
+    with pytest.raises(augury.AuguryError, match="exists already"):
+        augury.spark.detect(program, past).checkpoint(state, lateness="10 min")

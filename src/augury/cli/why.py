@@ -133,8 +133,8 @@ def _why_not_of_stream(options: CheckpointOptions, cluster: Cluster, wanted: str
             if any(asked.is_met(without_extra(event, bucket.extra)) for event in bucket.session.events()):
                 raise RunError(f"{wanted} was detected", "`augury why` shows how")
             for miss in sessions.misses_of(bucket.session, atom_with_extra(wanted, bucket.extra)):
-                own = miss.without_extra(bucket.extra)
-                nearest[miss.rule] = min(nearest.get(miss.rule, own), own, key=lambda miss: miss.farness)
+                shown = miss.without_extra(bucket.extra)
+                nearest[miss.rule] = min(nearest.get(miss.rule, shown), shown, key=lambda miss: miss.farness)
     if clock is None:
         raise RunError("the stream has completed no batch yet", "wait for its first events")
     if not nearest:

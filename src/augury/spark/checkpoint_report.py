@@ -19,6 +19,7 @@ from augury.spark.checkpoint_files import (
     unsealed,
 )
 from augury.spark.packages import SHIFT
+from augury.spark.relocation import relocate
 
 _SETTINGS = (
     "outputs",
@@ -57,6 +58,8 @@ def copy(checkpoint: Path, target: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     try:
         shutil.copytree(checkpoint, part, ignore=shutil.ignore_patterns(*_NEVER_COPIED))
+        home = spark_home(part, description(part))[0]
+        relocate(home, target.absolute() / home.name)
         verify(part)
         os.rename(part, target)
     except OSError as error:

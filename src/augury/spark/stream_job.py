@@ -36,6 +36,7 @@ from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
+from augury.spark.relocation import relocate
 from augury.spark.spool import MAKE_ROOM, Spool
 from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
 
@@ -134,7 +135,9 @@ class StreamJob(FileRun):
         self.delivered: DeliveredAnswers | None = None
         if options.first:
             self.delivered = DeliveredAnswers(spark, options.format, options.folders, options.first)
-        self._remove_states({spark_home(options.checkpoint, options.saved)[0].name})
+        home = spark_home(options.checkpoint, options.saved)[0]
+        self._remove_states({home.name})
+        relocate(home, home.absolute())  # the checkpoint may have been moved
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
