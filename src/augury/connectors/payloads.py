@@ -160,11 +160,11 @@ def _behind_indexes(payload: bytes) -> bytes:
 
 def fetched_schema(registry: str, number: int) -> str:
     """The text of a schema in a registry, by its REST interface. Raises UnavailableError where it may be there later."""
-    place, headers = urlsplit(registry), {"Accept": "application/vnd.schemaregistry.v1+json"}
-    if place.username:
-        login = f"{unquote(place.username)}:{unquote(place.password or '')}"
+    parts, headers = urlsplit(registry), {"Accept": "application/vnd.schemaregistry.v1+json"}
+    if parts.username:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
-    shown = urlunsplit(place._replace(netloc=place.netloc.rpartition("@")[2]))
+    shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     request = urllib.request.Request(f"{shown}/schemas/ids/{number}", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
