@@ -55,7 +55,7 @@ from augury.semantics.rdf_by_rdflib import (
 )
 
 # The time of an iteration, and what its operand makes by itself: its variables in order, by the text of their terms.
-Place: TypeAlias = tuple[int, tuple[tuple[bool, str], ...]]
+IterationKey: TypeAlias = tuple[int, tuple[tuple[bool, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class QueryMatch:
     """A match so far: its mapping, the times of its first and last event, the events, and the mappings of each `+`.
 
     `known` is the time by which it can be given: its last, or later where something must be absent after it. `steps` are
-    its iterations, those of items without `+` among them: the number of the item, and the place in the order of iterations.
+    its iterations, those of items without `+` among them: the number of the item, and the key in the order of iterations.
     """
 
     mapping: Solution
@@ -72,15 +72,15 @@ class QueryMatch:
     events: tuple[Event, ...]
     iterations: Mapping[int, tuple[Solution, ...]] = field(default_factory=dict)
     known: int = 0
-    steps: tuple[tuple[int, Place], ...] = ()
+    steps: tuple[tuple[int, IterationKey], ...] = ()
 
     @property
-    def order(self) -> tuple[Place, ...]:
-        return tuple(place for _, place in self.steps)
+    def order(self) -> tuple[IterationKey, ...]:
+        return tuple(key for _, key in self.steps)
 
     def times(self, item: int) -> list[int]:
         """The times of an item."""
-        return [place[0] for number, place in self.steps if number == item]
+        return [key[0] for number, key in self.steps if number == item]
 
 
 def answers(
@@ -137,7 +137,7 @@ def _chosen(query: GraphQuery, matches: Iterable[QueryMatch]) -> Iterable[QueryM
     choice = query.choice
     if choice.which == "ALL":
         return matches
-    every, best = list(matches), dict[Place, tuple[int, ...]]()
+    every, best = list(matches), dict[IterationKey, tuple[int, ...]]()
     for match in every:
         counts = _counts(query, match)
         best[match.order[0]] = (max if choice.which == "LONGEST" else min)(best.get(match.order[0], counts), counts)
@@ -246,9 +246,9 @@ class _Matching:
         """A match with one more iteration, which joins with a mapping; None begins a match."""
         for joined, made, events in self._extend(mapping, step.item.operand, time, previous):
             names = may_bind(step.item.operand, self.query)
-            place = time, tuple((v in made, key_from(made[v]) if v in made else "") for v in names)
+            key = time, tuple((v in made, key_from(made[v]) if v in made else "") for v in names)
             begun = QueryMatch(joined, time, time, ()) if match is None else match
-            steps = (*begun.steps, (step.number, place))
+            steps = (*begun.steps, (step.number, key))
             yield replace(begun, mapping=joined, last=time, events=(*begun.events, *events), steps=steps)
 
     # Definitions 10 to 12: which times come after
