@@ -27,7 +27,7 @@ from augury.connectors.delivery import Delivery, Poison, lines_of
 from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topic_of, topics_of
 from augury.connectors.payloads import cloud_event_of_headers, decoder_of
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import DataError, RunError
 
@@ -307,7 +307,6 @@ class KafkaSink(AnswerSink):
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(KafkaSinkOptions)
         self.topic = topic_of(address)
-        self.guarantee: Guarantee = "exactly once" if self.options.transactions else "at least once"  # type: ignore[misc]
         self._problems = BrokerProblems(address)
         self._producer: Producer | None = None
         self._steps: Consumer | None = None

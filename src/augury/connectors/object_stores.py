@@ -10,11 +10,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import Position, UnavailableError
 from augury.core.errors import RunError
 
@@ -35,8 +35,6 @@ def store_of(address: Address) -> Any:
 
 
 class ObjectSink(AnswerSink):
-    guarantee: ClassVar[Guarantee] = "exactly once"
-
     def __init__(self, address: Address) -> None:
         address.read(ObjectSinkOptions)
         self.address, self.folder = address, address.rest.strip("/")

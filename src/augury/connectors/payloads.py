@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import orjson
@@ -23,7 +23,6 @@ from augury.connectors.addresses import hide, redacted
 from augury.connectors.source import UnavailableError
 from augury.core.errors import DataError, RunError
 
-PayloadFormat: TypeAlias = Literal["json", "csv", "avro", "protobuf"]
 Decoder: TypeAlias = Callable[[bytes], dict[str, Any]]
 _FRAME = struct.Struct(">bI")  # of a schema registry: zero, and the number of the schema
 _TIMEOUT = 10.0
