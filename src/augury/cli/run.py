@@ -25,6 +25,7 @@ from augury.cli.options import (
     until_option,
 )
 from augury.core.errors import RunError
+from augury.core.parallel import available_cores
 from augury.engine import batch
 from augury.entailment import Model
 from augury.explain.costs import profile
@@ -172,6 +173,12 @@ def say_open(model: Model) -> None:
 )
 @spark_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="On Spark: the buckets of a stage.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many threads a run in this process may use, with the same answer; by default one for each core.",
+)
 @click.option("--changes", "show_changes", is_flag=True, help="Show how the answer changes as the events arrive.")
 @click.option(
     "--emit",
@@ -194,6 +201,7 @@ def run(
     engine: str | None,
     cluster: Cluster,
     partitions: int | None,
+    threads: int | None,
     show_changes: bool,
     emit: str,
     lateness: str | None,
@@ -213,7 +221,9 @@ def run(
         "--lateness": lateness is not None,
         "--profile": show_costs,
     }
-    task = options.task(emit=emit, lateness=lateness)
+    if show_goals or show_costs or output.picture is not None:  # which ask one session that has the whole history
+        threads = 1
+    task = options.task(emit=emit, lateness=lateness, threads=available_cores() if threads is None else threads)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
         run_on_spark(task, cluster, partitions, until, output)

@@ -19,6 +19,10 @@ class Exceeded(Exception):
         self.what, self.hint = what, hint
 
 
+class Stopped(Exception):
+    """Another thread has asked the step to end."""
+
+
 class Guard:
     """The limits of a session, and what a step has used of them."""
 
@@ -30,13 +34,17 @@ class Guard:
         self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
         self._most_matches = MATCHES if limits.matches is None else limits.matches
         self._pairs, self._until = 0, float("inf")
-        self._watching = False
+        self._watching = self._stopped = False
 
     def begin(self) -> None:
         """A step begins."""
         self._pairs, self._watching = 0, True
         if self.limits.time is not None:
             self._until = monotonic() + self.limits.time / 1e6
+
+    def stop(self) -> None:
+        """Asks a step in another thread to end: it does once an operator is done."""
+        self._stopped = self.timed = True
 
     def end(self) -> None:
         """The step is over, or about to be undone, which has no limits."""
@@ -64,6 +72,8 @@ class Guard:
         )
 
     def timely(self) -> None:
+        if self._stopped:
+            raise Stopped
         if self.limits.time is not None and self._watching and monotonic() > self._until:
             raise _exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
 
