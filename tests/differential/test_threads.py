@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
@@ -48,15 +49,17 @@ def shown(model: Model) -> tuple[object, ...]:
     return answers, model.errors, [(repr(event), why) for event, why in model.rejected]
 
 
-def agree(program: Program, history: list[HistoryItem], clock: Clock, facts: Any = (), until: int | None = None) -> int:
-    """Runs in one to four threads agree; in how many slices they ran."""
-    sliced = 0
+def agree(
+    program: Program, history: list[HistoryItem], clock: Clock, facts: Any = (), until: int | None = None
+) -> bool:
+    """Runs in one thread and in several agree, where several are used; whether they are."""
+    model = batch.evaluate(program, History.of(history), clock, facts, until, threads=4)
+    if not isinstance(model, SlicedModel):
+        return False
     expected = shown(batch.evaluate(program, History.of(history), clock, facts, until))
-    for threads in (2, 3, 4):
-        model = batch.evaluate(program, History.of(history), clock, facts, until, threads=threads)
-        sliced += isinstance(model, SlicedModel)
-        assert shown(model) == expected
-    return sliced
+    assert shown(model) == expected
+    assert shown(batch.evaluate(program, History.of(history), clock, facts, until, threads=2)) == expected
+    return True
 
 
 def by_output(text: str) -> Iterator[Program]:
@@ -69,16 +72,15 @@ def by_output(text: str) -> Iterator[Program]:
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("kind", STRATEGIES)
-def test_random_programs(kind: str) -> None:
+def test_random_programs() -> None:
     sliced = 0
-    for seed in range(1500 if FUZZ else 12):
+    for kind, seed in itertools.product(STRATEGIES, range(1500 if FUZZ else 3)):
         text, steps, said = example(kind, f"threads {seed}")
         history = flat(once(steps))
         for program in by_output(text) if any(isinstance(item, Event) for item in history) else ():
             clock = Clock("logical", program.plan.tick or 1_000_000)
             sliced += agree(program, history, clock, asked(program.plan, said))
-    assert sliced or kind in ("policy", "recursive")
+    assert sliced > 5
 
 
 # What allows slices, over more events, many of them at the same times.
@@ -97,7 +99,7 @@ SLICED = (
 @pytest.mark.parametrize("text", SLICED)
 def test_what_allows_slices(text: str) -> None:
     program, sliced = augury.compile(text), 0
-    for seed in range(200 if FUZZ else 4):
+    for seed in range(200 if FUZZ else 2):
         chance = random.Random(f"threads {seed}")
         history: list[HistoryItem] = []
         for number in range(40):
@@ -115,8 +117,8 @@ def test_what_allows_slices(text: str) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_a_result_by_slices_is_that_of_one_thread(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    times = np.arange(1000) // 3
-    pq.write_table(pa.table({"time": times, "k": times % 7, "x": [f"x{i % 11}" for i in range(1000)]}), path)
+    times = np.arange(400) // 3
+    pq.write_table(pa.table({"time": times, "k": times % 7, "x": [f"x{i % 11}" for i in range(400)]}), path)
     text = """tick 1s. event a(k: int, x: string).
         f(K, X, Y) <- (a(K, X) SEQ a(K, Y)).8. g(X, count()) <- w: every(9), while w: collect f(_, X, _)."""
 
@@ -124,7 +126,7 @@ def test_a_result_by_slices_is_that_of_one_thread(tmp_path: Path) -> None:
         return augury.run(text, {"a": augury.read(str(path))}, clock="logical", threads=threads)
 
     one, several = run(1), run(3)
-    assert isinstance(several.model, SlicedModel) and len(several["f"]) > 1000
+    assert isinstance(several.model, SlicedModel) and len(several["f"]) > 400
     assert several.to_arrow().equals(one.to_arrow())
     assert list(several) == list(one)
     event = one["g"][5]

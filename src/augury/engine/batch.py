@@ -54,9 +54,9 @@ class BatchRun(Session):
         if until is not None:
             self._advance(until)
         answers = self.events(until if until is not None else self.now or 0)
-        all_rows = [rows for rows in answers.parts if isinstance(rows, AnswerRows)]
-        own = [AnswerRows(self.circuit, rows.derived, rows.numbers[part.has(rows.end)]) for rows in all_rows]
-        answers = Answers(self.program.plan, self.clock, own)
+        rows = [rows for rows in answers.parts if isinstance(rows, AnswerRows)]
+        parts = [AnswerRows(self.circuit, some.derived, some.numbers[part.has(some.end)]) for some in rows]
+        answers = Answers(self.program.plan, self.clock, parts)
         len(answers.which)  # puts them in order
         return answers
 
