@@ -9,6 +9,7 @@ tombstone retracts it. A batch that is repeated after a crash writes its message
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,8 +58,8 @@ def _source_options(text: str) -> tuple[Address, KafkaSourceOptions]:
     return address, options
 
 
-def check_addresses(sources: list[str], sink: str) -> None:
-    """Refuses addresses that Spark cannot use, before it starts."""
+def check_topics(sources: Sequence[str], sink: str) -> None:
+    """Refuses topics with options that Spark does not have."""
     for text in filter(is_kafka, sources):
         _source_options(text)
     if is_kafka(sink):
