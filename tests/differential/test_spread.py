@@ -56,10 +56,12 @@ RULES = {
     "a moving sum": Spread(
         "s(X, sum(V)) <- o: a(X, _), w: extend_backward(o, 10s), while w: collect b(_, V).",
     ),
-    "a transitive closure": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, Y) SEQ a(Y, Z)).30.", False, False),
+    "a transitive closure": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, Y) SEQ a(Y, Z)).6."),
     "a recursion with a key": Spread("s(X, Y) <- a(X, Y). s(X, Z) <- (s(X, _) SEQ b(X, Z)).9."),
     "a policy with a key": Spread("s(X) <- (a(X, _) SEQ[recent per (X)] b(X, _)).50."),
-    "a policy without a key": Spread("s(X, Y) <- (a(X, _) SEQ[recent] b(Y, _)).50.", False, False),
+    "a policy without a key": Spread("s(X, Y) <- (a(X, _) SEQ[recent] b(Y, _)).9."),
+    "two policies without a key": Spread("s(X, Z) <- ((a(X, _) SEQ[recent] b(_, _)) SEQ[recent] c(Z, _)).9."),
+    "first in, first out": Spread("s(X, Y) <- (a(X, _) SEQ[chronological] b(Y, _)).9.", False, False),
     "a run with a key": Spread("s(X, count(V)) <- (a(X, V){2,3}).90 WHERE V > prev(V) PER (X)."),
     "a run without a key": Spread("s(count(V)) <- (a(_, V){2,3}).9 WHERE V > prev(V) PER ()."),
     "a window by the clock for each key": Spread("s(X, count()) <- w: every(10s), while w: collect a(X, _)."),
@@ -124,3 +126,12 @@ def test_rows_spread_over_tasks(name: str, how: How) -> None:
     assert expected and found == expected
     widest = max(max(rows.values()) / sum(rows.values()) for rows in tasks.values())
     assert (widest < 0.55) == (rule.batch if how == "batch" else rule.stream)
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.batch])
+def test_explain_says_which_rule_stays_in_one_bucket_and_what_would_help(name: str) -> None:
+    lines = [line.strip() for line in program_of(name).explain().splitlines()]
+    for number in (n for n, line in enumerate(lines) if line.endswith("in one bucket")):
+        rest = lines[number : number + 8]
+        assert any(line.startswith("warning: no key, for") and "rule `s`" in line for line in rest)
+        assert any(line.startswith("hint: ") for line in rest)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from operator import or_
+from pathlib import Path
 from typing import assert_never
 
 from pyspark.sql import DataFrame
@@ -14,9 +15,12 @@ from pyspark.sql import functions as F
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
+from augury.core.errors import RunError
 from augury.core.standing import InputCounts
 from augury.core.versions import ALL
+from augury.settings import Emit
 from augury.spark import host
+from augury.spark.beginning import HistoryRun
 from augury.spark.casts import slice_of
 from augury.spark.packages import bucket_keys
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
@@ -29,8 +33,10 @@ class Detections(Outputs):
     types that the program does not know; `errors` what could not be computed.
     """
 
-    def __init__(self, pipeline: Pipeline, until: object = None) -> None:
+    def __init__(self, pipeline: Pipeline, until: object = None, asked: HistoryRun | None = None) -> None:
+        """`asked` is what the user asked for, where its state may be left for a stream."""
         super().__init__(pipeline)
+        self.asked = asked
         self.until = None if until is None else pipeline.inputs_clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
@@ -45,6 +51,26 @@ class Detections(Outputs):
     def wide(self) -> DataFrame:
         """All answers in one DataFrame, in one pass: type, a column for each attribute name, start, end, id, trace."""
         return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=False)
+
+    def checkpoint(
+        self,
+        path: str | Path,
+        *,
+        lateness: str,
+        emit: Emit = "final",
+        type: str | None = None,
+        buckets: int | None = None,
+    ) -> DataFrame:
+        """Leaves the state of this history in a new folder, with which a stream goes on; gives the answers of the history.
+
+        The query is then `detect_stream(…)[type]`, or without a type `.wide`, `.events` or `.everything`, of as many streaming
+        DataFrames, with this `checkpointLocation` and the same settings. What is not final yet, the stream emits.
+        """
+        if self.asked is None or self.until is not None:
+            raise RunError("a stream goes on from the last event", hint="leave `until` out")
+        clock = self.pipeline.inputs_clock
+        read = {"clock": clock.kind, "time_unit": clock.unit}
+        return self.asked.begin(path, read, lateness, emit, type and self.known(type), buckets)
 
     @property
     def counts(self) -> InputCounts:
