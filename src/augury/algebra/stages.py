@@ -34,7 +34,9 @@ from augury.algebra.stage_keys import (
 from augury.algebra.strata import Stratum, fact_edges, strata
 from augury.algebra.terms import Var
 
-How = Literal["key", "slices", "one"]
+How = Literal["key", "slices", "anywhere", "one"]
+PART = "#part "  # what the types of parts of rules begin with
+ANYWHERE = f"{PART}any "  # and of those that each bucket makes of whatever it has
 SLICES = 16  # a slice is at most so many times as long as its answers can be
 LIVE_SLICES = (
     4  # a slice of a stream is so many times as long as its answers can be: a quarter of its events have a copy
@@ -45,9 +47,10 @@ SLICE = "#slice"  # the variable that events of one slice share
 @dataclass(frozen=True)
 class Stage:
     """Rules that run together. `reads` says for every type that it is given which arguments are the key, one for each of
-    its variables, if there is one.
+    its variables, if there is one. `how` is "anywhere" where each event may be in any bucket: what these make is combined.
 
-    Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for.
+    Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for, or
+    windows by the clock are opened by them.
     `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key,
     and `advice` which change to its rules would help.
     """
@@ -146,6 +149,8 @@ class _Placing:
 
     def put(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool, slices: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
+        if slices and self.late.isdisjoint(types) and all(rule.type.startswith(ANYWHERE) for rule in rules):
+            return self.into("anywhere", rules, types)
         for number in self._open("key", rules, types):
             if self.builders[number].take(rules, self.late):
                 return self._note(types, number)
@@ -294,7 +299,10 @@ class _Builder:
         if self.how == "key":
             broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
             keys = {t: () if t in broadcast else self._arguments(t) for t in sorted(read | broadcast)}
+            broadcast |= {INPUT} & read  # the first event of all opens windows by the clock
             return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=broadcast)
+        if self.how == "anywhere":
+            return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read), ()), gives)
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
@@ -303,7 +311,9 @@ class _Builder:
             why = f"facts of `{name}` are made by a rule"
             advice = f"ask for `{name}` with a variable that all events of the rule and of those that make it share"
         else:
-            why, advice = _reason(next(rule for rule in self.rules if not rule.makes), self.how)
+            made = [rule for rule in self.rules if not rule.makes]
+            whole = [rule for rule in made if not combines(rule)]
+            why, advice = _reason(whole[0], self.how) if whole else ("", "")
         longest = _reach(self.rules, bounds) if self.how == "slices" else None
         return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read), ()), gives, longest, why, advice)
 
@@ -311,6 +321,11 @@ class _Builder:
         """The arguments of a type that are the key."""
         held = [column.keys.get(type) or column.heads.get(type) for column in self.columns]
         return tuple(min(positions) for positions in held if positions) if all(held) else ()
+
+
+def combines(rule: n.Rule) -> bool:
+    """Whether a rule without a key reads just what parts of it have left of many events."""
+    return all(type.startswith(PART) for type, _ in rule_reads(rule))
 
 
 def _reason(rule: n.Rule, how: How) -> tuple[str, str]:
@@ -408,6 +423,13 @@ def sliced(plan: Plan) -> Plan:
         hidden=1,
         aliases={(name, arity + 1): type for (name, arity), type in plan.aliases.items()},
     )
+
+
+def in_buckets(plan: Plan) -> Plan:
+    """The plan in which every event has its bucket as one more argument, and so have the events of parts."""
+    with_bucket = sliced(plan)
+    rules = (replace(rule, args=(*rule.args[:-2], Var(SLICE), Var(SLICE))) for rule in with_bucket.rules)
+    return replace(with_bucket, rules=tuple(rules))
 
 
 def _sliced_rule(rule: n.Rule) -> n.Rule:

@@ -9,7 +9,7 @@ from operator import or_
 from pathlib import Path
 from typing import assert_never
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
@@ -161,19 +161,40 @@ class Detections(Outputs):
         if length is not None:
             frame = self._sliced(frame, pipeline.clock.length(length))
             work = replace(work, plan=sliced(work.plan), slice=1)
+        if stage.how == "anywhere":
+            work = work.in_buckets()
         match stage.how:
             case "one":
                 frame = frame.repartition(1)
+            case "anywhere":
+                frame = frame.withColumn("slice", F.pmod(pipeline.any_key(frame), F.lit(self.partitions)))
+                frame = frame.repartition(self.partitions, self._own_partition(F.col("slice")))
             case "slices":  # each partition has as many slices as the others, one or two of them next to each other
-                keys = F.array(*(F.lit(key) for key in bucket_keys(self.partitions)))
-                number = F.pmod("slice", F.lit(self.partitions)).cast("int") + F.lit(1)
-                frame = frame.repartition(self.partitions, F.element_at(keys, number))
+                number = F.pmod("slice", F.lit(self.partitions))
+                frame = frame.repartition(self.partitions, self._own_partition(number))
             case "key":
                 slices = [] if length is None else [F.col("slice")]
-                frame = frame.repartition(self.partitions, pipeline.key(stage, frame.columns), *slices)
+                key = pipeline.key(stage, frame.columns)
+                if INPUT in stage.reads:
+                    frame = self._with_input_everywhere(frame, key)
+                else:
+                    frame = frame.repartition(self.partitions, key, *slices)
             case _:
                 assert_never(stage.how)
         return frame.sortWithinPartitions("end").mapInArrow(partial(host.run, work), pipeline.schema())
+
+    def _with_input_everywhere(self, frame: DataFrame, key: Column) -> DataFrame:
+        """Partitioned by a key; what opens windows by the clock is in every partition."""
+        everywhere = F.col("type") == self.pipeline.layout.codes[INPUT]
+        all_numbers = F.sequence(F.lit(0), F.lit(self.partitions - 1))
+        numbers = F.when(everywhere, all_numbers).otherwise(F.array(F.pmod(key, F.lit(self.partitions)).cast("int")))
+        placed = frame.withColumn("partition", F.explode(numbers))
+        return placed.repartition(self.partitions, self._own_partition(F.col("partition"))).drop("partition")
+
+    def _own_partition(self, number: Column) -> Column:
+        """What rows are partitioned by, so that each number has a partition of its own."""
+        keys = F.array(*(F.lit(key) for key in bucket_keys(self.partitions)))
+        return F.element_at(keys, number.cast("int") + F.lit(1))
 
     def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""
