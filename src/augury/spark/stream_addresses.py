@@ -20,8 +20,8 @@ def connector_scheme(path: str) -> str | None:
     """The scheme of an address that is a connector's, and not Spark's own."""
     scheme, separator, _ = path.partition("://")
     scheme = scheme.lower()
-    own = scheme in _FOLDERS or is_kafka(path)
-    return scheme if separator and scheme in connectors() and not own else None
+    of_spark = scheme in _FOLDERS or is_kafka(path)
+    return scheme if separator and scheme in connectors() and not of_spark else None
 
 
 def with_packages(conf: tuple[str, ...], paths: Sequence[str]) -> tuple[str, ...]:
