@@ -529,7 +529,11 @@ PLANS = {
     ),
     "no key, no window: one bucket": ("s(X, Y) <- a(X) SEQ b(Y).", ["one() -> s"]),
     "no key, but a window: slices": ("s(X, Y) <- (a(X) SEQ b(Y)).5.", ["slices() -> s"]),
-    "a policy without a key is never cut": ("s(X, Y) <- (a(X) SEQ[recent] b(Y)).5.", ["one() -> s"]),
+    "a policy that takes the most recent within a window": (
+        "s(X, Y) <- (a(X) SEQ[recent] b(Y)).5.", ["slices() -> s"],
+    ),
+    "a policy that consumes is never cut": ("s(X, Y) <- (a(X) SEQ[chronological] b(Y)).5.", ["one() -> s"]),
+    "a policy without a window is never cut": ("s(X, Y) <- a(X) SEQ[recent] b(Y).", ["one() -> s"]),
     "a policy per key": ("s(X) <- (a(X, _) SEQ[recent per (X)] b(X, _)).5.", ["key(a.0, b.0, s.0) -> s"]),
     "a policy per something else": ("s(X, Y) <- (a(X, Y) SEQ[recent per (Y)] b(X, _)).5.", ["one() -> s"]),
     "a policy that chooses the partner of a time point": (
@@ -551,6 +555,10 @@ PLANS = {
     "recursion that changes its key": (
         "path(X, Y) <- edge(X, Y). path(X, Z) <- path(X, Y) SEQ edge(Y, Z).",
         ["one() -> path"],
+    ),
+    "recursion within a window": (
+        "path(X, Y) <- edge(X, Y). path(X, Z) <- (path(X, Y) SEQ edge(Y, Z)).9.",
+        ["slices() -> path"],
     ),
 }  # fmt: skip
 

@@ -253,6 +253,8 @@ class _Tries:
         choices = [(True, False) if i.quantifier == "?" else (i.quantifier != "!",) for i in self.spec.items]
         for there in product(*choices):
             present = [n for n, is_there in enumerate(there) if is_there]
+            if not present:
+                continue
             most = len(self.times) - len(present) + 1
             counts = [range(1, most + 1) if self.spec.items[n].quantifier == "+" else (1,) for n in present]
             for repeated in product(*counts):
@@ -319,7 +321,7 @@ class _Tries:
         if at > 0 and not again:
             before = found[-1][1]
         if at > 0:
-            separator = (";" if number == 0 else ",") if again else item.separator
+            separator = (";" if number == slots[0] else ",") if again else item.separator
             if not self._follows(item, before, times[at - 1], times[at], separator):
                 return
             missing = [] if again else [n for n in range(slots[at - 1] + 1, number) if not there[n]]
@@ -487,7 +489,16 @@ def random_spec(random: Random) -> Spec:
         if numbers
         else []
     )
-    return replace(spec, computed=tuple(dict.fromkeys(some)))
+    return _with_options_first(replace(spec, computed=tuple(dict.fromkeys(some))), chance)
+
+
+def _with_options_first(spec: Spec, chance: Random) -> Spec:
+    """Sometimes the first item may be left out, if no absence follows it."""
+    items = spec.items
+    after = next((item.quantifier for item in items[1:] if item.quantifier != "?"), "")
+    if items[0].quantifier or after == "!" or chance.random() < 0.6:
+        return spec
+    return replace(spec, items=(replace(items[0], quantifier="?"), *items[1:]))
 
 
 def _named(gpms: Sequence[GpmSpec], name: str) -> GpmSpec:

@@ -646,6 +646,9 @@ fires(L, count())  <- w: every(10s), while w: collect fire(L).
 windy(L, max(S))   <- w: every(20s, 10s), while w: collect wind(L, S) TOP 1 BY max(S).
 quiet              <- w: every(10s), while w: not wind(_, _).
 each(L, count())   <- w: every(10s), place(L), while w: collect fire(L) or none.
+all(sum(S), avg(S), count(distinct S)) <- w: every(20s), while w: collect wind(_, S).
+most(sum(S), count()) <- w: every(20s), while w: collect wind(_, S).
+calm(L)            <- w: every(10s), o: fire(L), o inside w, while w: not wind(L, _).
 """
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Literal, cast
+from zlib import crc32
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -315,10 +316,17 @@ class Local:
             assert length is not None
             rows = [{**row, "slice_length": size} for row in _sliced(rows, size, clock.length(length))]
             work = replace(work, plan=sliced(work.plan), slice=1)
+        if stage.how == "anywhere":
+            work = work.in_buckets()
+            rows = [{**row, "slice": anywhere(row, buckets)} for row in rows]
         parts: dict[int, list[Row]] = {}
+        if stage.how == "key" and INPUT in stage.reads:  # what opens windows is in every bucket
+            opening = [row for row in rows if row["type"] == self.layout.codes[INPUT]]
+            rows = [row for row in rows if row["type"] != self.layout.codes[INPUT]]
+            parts = {bucket: list(opening) for bucket in range(buckets)}
         for row in rows:
             key = (self.key(stage, row) if stage.how == "key" else 0, row.get("slice", 0))
-            place = key[1] if stage.how == "slices" else hash(key)
+            place = key[1] if stage.how in ("slices", "anywhere") else hash(key)
             parts.setdefault(0 if stage.how == "one" else place % buckets, []).append(row)
         fields = [("type", pa.int32()), ("start", pa.int64()), ("end", pa.int64()), ("id", pa.string())]
         if before is not None:
@@ -329,7 +337,8 @@ class Local:
                 fields.remove(("start", pa.int64()))
             if not pipeline.ids:
                 fields.remove(("id", pa.string()))
-        fields += [("slice_length", pa.int64()), ("slice", pa.int64())] if size is not None else []
+        fields += [("slice_length", pa.int64())] if size is not None else []
+        fields += [("slice", pa.int64())] if size is not None or stage.how == "anywhere" else []
         fields += [("now", pa.int64())] if asks_the_clock(stage) else []
         found: list[Row] = []
         self.rows_by_task[stage.number] = Counter({task: len(part) for task, part in parts.items()})
@@ -461,6 +470,8 @@ class Local:
             own |= {self.layout.codes[INPUT]} if INPUT in stage.reads else set()
             work = pipeline.work(spread, stage, emit)
             hosted = work
+            if stage.how == "anywhere":
+                hosted = work.in_buckets()
             if stage.longest is not None:
                 hosted = work.in_slices(pipeline.clock.length(stage.longest))
             found.append((stage, Operator(self, hosted, stage, frozenset(told), buckets), own))
@@ -488,7 +499,7 @@ class Local:
                 if row["revoke"] or row["type"] in own:
                     rows.append(row)
                 if self.layout.codes.get(INPUT) in own:
-                    id = f"{JOINT}{row['id']}" if row["id"] else None
+                    id = f"{JOINT}{row['id']}" if row["id"] and self.pipeline.ops else None
                     rows.append(self._input(row["end"], op=1, origin=0, trace=None, id=id, revoke=row["revoke"]))
         return rows
 
@@ -511,6 +522,11 @@ class Local:
             elif row["type"] == host.ERROR:
                 key = (row["id"], row["trace"])
                 told.errors[key] = told.errors.get(key, 0) + row["start"]
+
+
+def anywhere(row: Row, buckets: int) -> int:
+    """The bucket of an event that may be in any: what has one id goes to one, whatever it says."""
+    return crc32(str(row["id"] or sorted((name, str(value)) for name, value in row.items())).encode()) % buckets
 
 
 def _sliced(rows: Iterable[Row], size: int, length: int) -> Iterator[Row]:
@@ -632,20 +648,24 @@ class Operator:
         tasks: list[list[Row]] = [[] for _ in range(chance.choice([1, 2, 3]))]
         for row in rows:
             key = hash(row["id"]) if self.merging else self.local.key(stage, row)
-            key = row.get("slice") or 0 if self.work.slice is not None else key
+            key = row.get("slice") or 0 if self.work.extra else key
             bucket = 0 if stage.how == "one" else self.keys[key % len(self.keys)]
-            if not row["revoke"] and not self.merging:
-                self.local.rows_by_task.setdefault(stage.number, Counter())[bucket] += 1
             everywhere = row["type"] is not None and self.local.layout.types[row["type"]] in stage.everywhere
             chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] or everywhere else bucket})
         for task in tasks:
             chance.shuffle(task)
             table = pa.Table.from_pylist(task, schema=pa.schema(list(zip(names, types, strict=True))))
             for record in packages.pack(iter(table.to_batches()), self.keys, self.work):
-                yield from zip(*(record.column(i).to_pylist() for i in range(3)), strict=True)
+                packed = list(zip(*(record.column(i).to_pylist() for i in range(3)), strict=True))
+                for bucket, payload, passed in packed if not self.merging else ():
+                    rows_of = self.local.rows_by_task.setdefault(stage.number, Counter())
+                    rows_of[bucket] += pa.ipc.open_stream(payload).read_all().num_rows if payload and not passed else 0
+                yield from packed
 
     def _copies(self, row: Row, stage: Stage) -> Iterable[Row]:
         """An event in all slices to whose answers it may belong; what is no event in one."""
+        if stage.how == "anywhere":
+            return [{**row, "slice": anywhere(row, len(self.keys))}]
         if self.work.slice is None or stage.longest is None:
             return [row]
         if row["revoke"] or row["type"] < 0:

@@ -50,8 +50,8 @@ def test_one_event_makes_few_calls(rules: str) -> None:
         session.push(Event("a" if time % 2 else "b", (time // 4, 0.5), time))
     without_partner = calls_of_one_push(session, Event("a", (1_000, 1.5), 200))
     with_answer = calls_of_one_push(session, Event("b", (1_000, 1.5), 201))
-    assert without_partner <= 60
-    assert with_answer <= 120
+    assert without_partner <= 32
+    assert with_answer <= 64
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -39,6 +39,7 @@ class StateForm:
     least: int = 1  # of fewer values it is null
     root: bool = False  # whether the result is the square root of that
     durations: bool = True  # whether it takes durations
+    text: bool = False  # whether the result is the exact sum, written as text (`partial_sums.py`)
 
     @property
     def ordered(self) -> bool:
@@ -336,7 +337,7 @@ AGGREGATES: dict[str, AggregateFunction] = {
 
 def of_nothing(function: str) -> Value:
     """The value of an aggregate where nothing is collected."""
-    return 0 if function == "count" else None
+    return 0 if function in ("count", "#count") else None
 
 
 def aggregate_of(function: AggregateFunction, values: list[Value], distinct: bool) -> Value:

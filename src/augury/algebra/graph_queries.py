@@ -177,10 +177,10 @@ class Item:
                 match's partition, under PARTITION BY). Mappings are joined, and blocked, one by one.
     quantifier  `+`: at one or more times. Every iteration joins with m as it was before the first, so what m has not
                 bound is each iteration's own; the match continues with the mapping of the last. The separator is to the
-                left of the first iteration; between two stands `,`, or `;` where the item is the first of the sequence.
+                left of the first iteration; between two stands `,`, or `;` where the item begins the match.
                 `!`: at no time strictly between the items around it does the operand make anything of m; the
                 separator of the next item relates that to the one before. Several in a row are asked with the same m.
-                `?`: once, or `!`. See `readings`.
+                `?`: once, or `!`; where it begins the sequence, once, or the sequence begins after it. See `readings`.
     """
 
     operand: Operand
@@ -191,11 +191,15 @@ class Item:
 
 @dataclass(frozen=True)
 class SequenceStep:
-    """An item that is matched, and those before it that must not be: the items of one `!` after the other."""
+    """An item that is matched, and those before it that must not be: the items of one `!` after the other.
+
+    leads   whether it is the first step of its sequence.
+    """
 
     number: int
     item: Item
     absent: tuple[Item, ...] = ()
+    leads: bool = False
 
     @property
     def repeats(self) -> bool:
@@ -204,7 +208,7 @@ class SequenceStep:
     @property
     def between(self) -> Separator:
         """The separator of two iterations."""
-        return "," if self.number else ";"
+        return ";" if self.leads else ","
 
 
 @dataclass(frozen=True)
@@ -223,19 +227,23 @@ class StepSequence:
 def readings(items: tuple[Item, ...]) -> tuple[StepSequence, ...]:
     """The sequences without `?` that a sequence stands for: each `?` is there once, or is a `!`.
 
-    A match of the sequence is a match of one of them.
+    One that begins the sequence is there once, or the sequence begins after it: no event says since when it would have to
+    be absent. A match of the sequence is a match of one of them, and has at least one event.
+
+        A; B?; C   →   A; B; C    A; B!; C
+        B?; C      →   B; C       C
     """
     step_sequences: list[StepSequence] = [StepSequence(())]
     for number, item in enumerate(items):
         step_sequences = [further for reading in step_sequences for further in _with(reading, number, item)]
-    return tuple(step_sequences)
+    return tuple(reading for reading in step_sequences if reading.steps)
 
 
 def _with(reading: StepSequence, number: int, item: Item) -> Iterator[StepSequence]:
     if item.quantifier != "!":
-        yield StepSequence((*reading.steps, SequenceStep(number, item, reading.absent)))
+        yield StepSequence((*reading.steps, SequenceStep(number, item, reading.absent, leads=not reading.steps)))
     if item.quantifier in ("!", "?"):
-        yield StepSequence(reading.steps, (*reading.absent, item))
+        yield StepSequence(reading.steps, (*reading.absent, item) if reading.steps else ())
 
 
 # What is answered
@@ -336,7 +344,7 @@ class GraphQuery:
                 values that a solution of any GPM on its stream has (its pattern, without `filters`). `,`, the iterations
                 of `+` and `WITHIN n EVENTS` see the events of the match's values only: the match begins with the mapping that
                 binds the partition variables to them.
-    items       the sequence. The first is neither `?` nor `!`.
+    items       the sequence. It does not begin with `!`, nor with `!` after items with `?` that may be left out.
     gpms        those that the sequence uses, in the order of their definition.
     answer      what a row becomes.
     aggregates  all that the answer and `rows` use, each once.

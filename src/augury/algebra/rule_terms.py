@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.algebra.clock_windows import Windows
-from augury.algebra.kinds import of_kind
+from augury.algebra.kinds import chooses, of_kind
 from augury.algebra.nodes import (
     Collect,
     Every,
@@ -11,6 +11,7 @@ from augury.algebra.nodes import (
     Node,
     Relative,
     Rule,
+    Scan,
     bound_vars,
     condition_labels,
     condition_vars,
@@ -79,6 +80,13 @@ def makes_windows(rule: Rule) -> bool:
     """Whether a rule has windows by the clock that are there with or without anything in them."""
     windows_count = just_windows(rule) is None or rule.collects[0].clips  # a fact may hold before all events
     return windows_count and bool(of_kind(walk(rule.body), Every))
+
+
+def windows_by_key(rule: Rule) -> bool:
+    """Whether every row of a rule with windows by the clock has an event: where all have a key, the row is of that key."""
+    nodes = list(walk(rule.body))
+    events = any(isinstance(node, Scan) for node in nodes) or any(not collect.none for collect in rule.collects)
+    return events and not rule.held and not any(map(chooses, nodes))
 
 
 def uses_place(rule: Rule, expr: Expr) -> bool:

@@ -16,7 +16,7 @@ from augury.algebra import nodes as n
 from augury.algebra.kinds import atoms_in, of_kind
 from augury.algebra.plan import Plan, Predicate, once_a_plan
 from augury.algebra.properties import correlation_key, key_classes
-from augury.algebra.rule_terms import makes_windows
+from augury.algebra.rule_terms import makes_windows, windows_by_key
 from augury.algebra.strata import below, static_reads
 from augury.algebra.terms import Expr, Var
 
@@ -118,8 +118,8 @@ def _ways_of(rule: n.Rule, facts: MadeArguments) -> Iterator[tuple[Arguments, Po
     nodes = list(rule.nodes)
     if rule.held:
         return  # each bucket would have the intervals of all facts
-    if makes_windows(rule):
-        return  # the first event of all opens them, and the last one ends them
+    if makes_windows(rule) and not windows_by_key(rule):
+        return  # they are there in every bucket
     if any(map(chooses_instants, nodes)):
         return  # which partner a time point gets is chosen among those of all keys
     same = key_classes(rule)

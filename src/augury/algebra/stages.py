@@ -10,13 +10,14 @@ bucket. Rules whose key changes inside are parts by now (`planner/cut_rules.py`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, assert_never
 
 from augury.algebra import nodes as n
-from augury.algebra.kinds import chooses, keeps_some_matches
+from augury.algebra.kinds import chooses, inner_absences, keeps_some_matches
+from augury.algebra.place import place
 from augury.algebra.plan import INPUT, Attribute, Plan, Predicate, rule_reads
 from augury.algebra.properties import correlation_key, event_lengths, finality_delays
 from augury.algebra.rule_terms import makes_windows
@@ -33,7 +34,9 @@ from augury.algebra.stage_keys import (
 from augury.algebra.strata import Stratum, fact_edges, strata
 from augury.algebra.terms import Var
 
-How = Literal["key", "slices", "one"]
+How = Literal["key", "slices", "anywhere", "one"]
+PART = "#part "  # what the types of parts of rules begin with
+ANYWHERE = f"{PART}any "  # and of those that each bucket makes of whatever it has
 SLICES = 16  # a slice is at most so many times as long as its answers can be
 LIVE_SLICES = (
     4  # a slice of a stream is so many times as long as its answers can be: a quarter of its events have a copy
@@ -44,9 +47,10 @@ SLICE = "#slice"  # the variable that events of one slice share
 @dataclass(frozen=True)
 class Stage:
     """Rules that run together. `reads` says for every type that it is given which arguments are the key, one for each of
-    its variables, if there is one.
+    its variables, if there is one. `how` is "anywhere" where each event may be in any bucket: what these make is combined.
 
-    Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for.
+    Events of the types in `everywhere` go to all buckets: facts are made of them, which rules of any key may ask for, or
+    windows by the clock are opened by them.
     `longest` bounds the length of its answers, in microseconds, where it is cut into slices; `why` says why it has no key,
     and `advice` which change to its rules would help.
     """
@@ -145,6 +149,8 @@ class _Placing:
 
     def put(self, rules: tuple[n.Rule, ...], types: tuple[Predicate, ...], recursive: bool, slices: bool) -> bool:
         """Into the first stage that fits; where there is none, a rule without a key gets its own way."""
+        if slices and self.late.isdisjoint(types) and all(rule.type.startswith(ANYWHERE) for rule in rules):
+            return self.into("anywhere", rules, types)
         for number in self._open("key", rules, types):
             if self.builders[number].take(rules, self.late):
                 return self._note(types, number)
@@ -154,7 +160,8 @@ class _Placing:
             return self._note(types, len(self.builders) - 1)
         if len(rules) > 1 and not recursive:
             return False
-        return self.into("slices" if slices and _sliceable(rules, recursive, self.bounds) else "one", rules, types)
+        whole = slices and self.late.isdisjoint(types) and _sliceable(rules, self.bounds)
+        return self.into("slices" if whole else "one", rules, types)
 
     def by_facts(self, makers: tuple[n.Rule, ...], unit: Stratum) -> bool:
         """Into a stage whose key is that of the facts, too: what makes a fact goes where it is asked for."""
@@ -292,7 +299,10 @@ class _Builder:
         if self.how == "key":
             broadcast = frozenset(t for rule in self.makers for t in rule_reads(rule))
             keys = {t: () if t in broadcast else self._arguments(t) for t in sorted(read | broadcast)}
+            broadcast |= {INPUT} & read  # the first event of all opens windows by the clock
             return Stage(number, (*self.makers, *self.rules), "key", keys, gives, everywhere=broadcast)
+        if self.how == "anywhere":
+            return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read), ()), gives)
         self.rules = tuple(dict.fromkeys([*self.makers, *self.rules]))
         read |= {t for rule in self.makers for t in rule_reads(rule)}
         makers = [rule for rule in self.rules if rule.makes and rule not in self.makers]
@@ -301,15 +311,21 @@ class _Builder:
             why = f"facts of `{name}` are made by a rule"
             advice = f"ask for `{name}` with a variable that all events of the rule and of those that make it share"
         else:
-            why, advice = _reason(next(rule for rule in self.rules if not rule.makes), self.how)
-        lengths = [bounds.get(t) for t in gives] if self.how == "slices" else []
-        longest = max((b for b in lengths if b is not None), default=None)
+            made = [rule for rule in self.rules if not rule.makes]
+            whole = [rule for rule in made if not combines(rule)]
+            why, advice = _reason(whole[0], self.how) if whole else ("", "")
+        longest = _reach(self.rules, bounds) if self.how == "slices" else None
         return Stage(number, self.rules, self.how, dict.fromkeys(sorted(read), ()), gives, longest, why, advice)
 
     def _arguments(self, type: Predicate) -> tuple[int, ...]:
         """The arguments of a type that are the key."""
         held = [column.keys.get(type) or column.heads.get(type) for column in self.columns]
         return tuple(min(positions) for positions in held if positions) if all(held) else ()
+
+
+def combines(rule: n.Rule) -> bool:
+    """Whether a rule without a key reads just what parts of it have left of many events."""
+    return all(type.startswith(PART) for type, _ in rule_reads(rule))
 
 
 def _reason(rule: n.Rule, how: How) -> tuple[str, str]:
@@ -338,19 +354,37 @@ def _reason(rule: n.Rule, how: How) -> tuple[str, str]:
     return f"the events of rule `{rule.label}` share no variable", share
 
 
-def _sliceable(rules: tuple[n.Rule, ...], recursive: bool, bounds: Mapping[Predicate, int | None]) -> bool:
-    """Whether an answer rests on nothing but what lies inside its interval, and that has a bound."""
-    if recursive or any(bounds.get(rule.predicate) is None for rule in rules):
+def _sliceable(rules: tuple[n.Rule, ...], bounds: Mapping[Predicate, int | None]) -> bool:
+    """Whether an answer rests on nothing but what lies inside its interval, or what a policy chooses from within a window."""
+    if any(bounds.get(rule.predicate) is None for rule in rules):
         return False
+    made = {rule.predicate for rule in rules}
     for rule in rules:
         if any(collect.last is not None for collect in rule.collects) or makes_windows(rule) or rule.held:
             return False
         if rule.since is not None or rule.until is not None or rule.at_most is not None:
             return False
-        for node in rule.nodes:
-            if isinstance(node, n.Instant | n.SessionWindow) or keeps_some_matches(node) or chooses(node):
-                return False
+        if any(isinstance(node, n.Instant | n.SessionWindow) or keeps_some_matches(node) for node in rule.nodes):
+            return False
+        if any(map(chooses, rule.nodes)) and not _chooses_within(rule, made):
+            return False
     return True
+
+
+def _chooses_within(rule: n.Rule, made: Collection[Predicate]) -> bool:
+    """Whether every choice of a rule is that of the most recent event inside a window, and nothing beside looks further."""
+    if rule.covers or rule.collects or inner_absences(rule.conditions) or not n.event_types(rule.body).isdisjoint(made):
+        return False
+    nodes = [node for node in n.walk_all(place(rule.body)) if chooses(node)]
+    joins = [node for node in nodes if isinstance(node, n.Join) and node.op == "SEQ" and node.windows]
+    return len(joins) == len(nodes) and all(j.policy.name == "recent" and not j.policy.before_join for j in joins)
+
+
+def _reach(rules: Iterable[n.Rule], bounds: Mapping[Predicate, int | None]) -> int | None:
+    """How long before its end an answer can rest on anything: its own length, and what candidates of policies add."""
+    lengths = [bound for rule in rules if (bound := bounds.get(rule.predicate)) is not None]
+    joins = [node for rule in rules for node in n.walk_all(place(rule.body)) if chooses(node)]
+    return max(lengths) + sum(min(join.windows) for join in joins) if lengths else None
 
 
 def asks_the_clock(stage: Stage) -> bool:
@@ -364,10 +398,9 @@ def can_slice(stages: Stages, stage: Stage, longest: int | None) -> int | None:
     if longest is None:
         return None
     bounds = event_lengths(stages.plan, longest)
-    recursive = {label for s in strata(stages.plan) if s.recursive for label in (r.label for r in s.rules)}
-    if any(rule.label in recursive or rule.makes for rule in stage.rules) or not _sliceable(stage.rules, False, bounds):
+    if any(rule.makes for rule in stage.rules) or not _sliceable(stage.rules, bounds):
         return None
-    return max((b for t in stage.gives if (b := bounds.get(t)) is not None), default=None)
+    return _reach(stage.rules, bounds)
 
 
 def slice_length(longest: int, span: int, partitions: int) -> int:
@@ -390,6 +423,13 @@ def sliced(plan: Plan) -> Plan:
         hidden=1,
         aliases={(name, arity + 1): type for (name, arity), type in plan.aliases.items()},
     )
+
+
+def in_buckets(plan: Plan) -> Plan:
+    """The plan in which every event has its bucket as one more argument, and so have the events of parts."""
+    with_bucket = sliced(plan)
+    rules = (replace(rule, args=(*rule.args[:-2], Var(SLICE), Var(SLICE))) for rule in with_bucket.rules)
+    return replace(with_bucket, rules=tuple(rules))
 
 
 def _sliced_rule(rule: n.Rule) -> n.Rule:

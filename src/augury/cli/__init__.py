@@ -25,7 +25,7 @@ COMMANDS = {
     "run": ("run", "Run a program over events and write what it derives."),
     "stream": ("stream", "Run a program over events as they come, on Spark."),
     "live": ("live", "Run a program as a service, from and to brokers, databases and files."),
-    "checkpoint": ("checkpoints", "Look at the checkpoint of a stream, check it, or copy it."),
+    "checkpoint": ("checkpoints", "Look at the checkpoint of a stream; check, copy, rescale or upgrade it."),
     "pack": ("pack", "Pack a stream with its environment for a cluster, with the line that submits it."),
     "doctor": ("doctor", "Check what a service needs: machine, addresses, and a sample against the program."),
     "why": ("why", "Show why an event was detected."),

@@ -6,26 +6,14 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from augury.cli.options import (
-    AnyCommand,
-    Cluster,
-    TaskOptions,
-    fact_sources,
-    gathered,
-    include_option,
-    spark_options,
-    until_option,
-)
-from augury.core.errors import RunError, Source, counted
-from augury.job import load_functions
-from augury.program import Program
-from augury.sources import SourceFile
+from augury.cli.checkpoint_options import CheckpointOptions
+from augury.cli.options import Cluster, gathered, spark_options, until_option
+from augury.core.errors import RunError, counted
 from augury.terminal import say, working
 
 if TYPE_CHECKING:
@@ -33,24 +21,10 @@ if TYPE_CHECKING:
     from augury.console.watched_lanes import WatchedLanes
 
 
-def _files(command: AnyCommand) -> AnyCommand:
-    """The files of a program, which a checkpoint has in it."""
-    return click.argument("program", nargs=-1, metavar="[FILE]...")(include_option(command))
-
-
 @dataclass(frozen=True)
-class ConsoleOptions(TaskOptions):
+class ConsoleOptions(CheckpointOptions):
     """The program and its events, a recording, or the checkpoint of a stream."""
 
-    program: Annotated[tuple[str, ...], _files]
-    checkpoint: Annotated[
-        str | None,
-        click.option(
-            "--checkpoint",
-            metavar="DIR",
-            help="The checkpoint of a stream on Spark, which may run meanwhile: show what it holds and has detected.",
-        ),
-    ]
     events: Annotated[
         tuple[str, ...],
         click.option(
@@ -61,36 +35,6 @@ class ConsoleOptions(TaskOptions):
             "as kafka://… they are shown as they come; of files with --follow.",
         ),
     ]
-
-    @cached_property
-    def compiled(self) -> Program:
-        """The program of the files, or of the checkpoint."""
-        if self.program or self.checkpoint is None:
-            return super().compiled
-        saved = self.saved.get("program")
-        if saved is None:
-            raise RunError("the checkpoint does not hold its program", hint="name its file before --checkpoint")
-        names = [name for name, _ in fact_sources(self.facts)]
-        listed = [Source(*source) for source in saved]
-        return Program.of(listed, functions=load_functions(self.functions), facts=names)
-
-    def sources(self, program: Program) -> tuple[SourceFile, ...]:
-        """The sources that are named, or those of the checkpoint."""
-        if self.events or self.checkpoint is None:
-            return super().sources(program)
-        from augury.spark.checkpoint import source_as_written
-
-        if "sources" not in self.saved:
-            raise RunError("the checkpoint does not say what it reads", hint="name it as to the stream: --events SRC")
-        return tuple(source_as_written(source) for source in self.saved["sources"])
-
-    @cached_property
-    def saved(self) -> dict[str, Any]:
-        """What the checkpoint says of itself."""
-        from augury.spark.checkpoint_report import description
-
-        assert self.checkpoint is not None
-        return description(Path(self.checkpoint))
 
 
 @click.command()
@@ -185,7 +129,7 @@ def _watched_stream(options: ConsoleOptions, cluster: Cluster) -> Iterator[Watch
 
     assert options.checkpoint is not None
     checkpoint, saved = Path(options.checkpoint), options.saved
-    state = stream_state(options, options.checkpoint, cluster)
+    state = stream_state(options, cluster)
     task = state.task
     text = ProgramText.of(options.compiled, options.functions)
     setup = Setup(text, state.clock, (), task.settings)

@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from augury.cli.options import Cluster, TaskOptions, spark_options, task_options
+from augury.cli.checkpoint_options import CheckpointOptions
+from augury.cli.options import Cluster, gathered, spark_options
 from augury.core.errors import RunError
 from augury.terminal import say, show, working
 
 if TYPE_CHECKING:
     from augury.spark.inspection import BucketSession, StreamState
 
-checkpoint_option = click.option(
-    "--checkpoint", metavar="DIR", required=True, help="The checkpoint of a stream, which may run meanwhile."
-)
 
-
-def opened(options: TaskOptions, checkpoint: str, cluster: Cluster) -> Iterator[BucketSession]:
+def opened(options: CheckpointOptions, cluster: Cluster) -> Iterator[BucketSession]:
     """The sessions of a stream, to be read; its settings are those of the checkpoint."""
-    yield from stream_state(options, checkpoint, cluster).sessions()
+    yield from stream_state(options, cluster).sessions()
 
 
-def stream_state(options: TaskOptions, checkpoint: str, cluster: Cluster) -> StreamState:
+def stream_state(options: CheckpointOptions, cluster: Cluster) -> StreamState:
     """The state of a stream, to be read again and again."""
     from augury.cli.run import spark_problem
 
+    if options.checkpoint is None:
+        raise click.UsageError("Missing option '--checkpoint'.")
     failed = spark_problem()
     if failed is not None:
         raise RunError(failed.message, failed.hint.partition(";")[0])
-    from augury.spark.checkpoint import StreamOptions
-    from augury.spark.checkpoint_report import description
-    from augury.spark.starting import open_session
-
-    saved = description(Path(checkpoint))
-    lengths = {name: saved.get(name) or None for name in ("lateness", "longest", "retention")}
-    task = options.task(emit=saved["emission"], **{"lateness": "0s", **{k: v for k, v in lengths.items() if v}})
-    stream_options = StreamOptions(task, Path(checkpoint), "-", saved.get("format", "jsonl"), master=cluster.master)
+    stream_options = options.stream_options(cluster.master)
     stream_options.check_checkpoint(running=True)
     with working("starting Spark"):
+        from augury.spark.starting import open_session
+
         spark = open_session(cluster.master, cluster.conf, streaming_buckets=stream_options.buckets)
         from augury.spark.inspection import StreamState
 
@@ -50,14 +43,13 @@ def stream_state(options: TaskOptions, checkpoint: str, cluster: Cluster) -> Str
 
 
 @click.command()
-@task_options
-@checkpoint_option
+@gathered(CheckpointOptions, "options")
 @click.option("--rule", metavar="LABEL", help="Just those of one rule.")
 @spark_options
-def goals(options: TaskOptions, checkpoint: str, rule: str | None, cluster: Cluster) -> None:
+def goals(options: CheckpointOptions, rule: str | None, cluster: Cluster) -> None:
     """Show the partial matches that a stream holds: what each one awaits, and how complete it is."""
     count = 0
-    for bucket in opened(options, checkpoint, cluster):
+    for bucket in opened(options, cluster):
         session = bucket.session
         labels = {r.label for r in session.program.plan.rules}
         for goal in session.goals(rule) if rule is None or rule in labels else []:
@@ -67,10 +59,9 @@ def goals(options: TaskOptions, checkpoint: str, rule: str | None, cluster: Clus
 
 
 @click.command()
-@task_options
-@checkpoint_option
+@gathered(CheckpointOptions, "options")
 @spark_options
-def stats(options: TaskOptions, checkpoint: str, cluster: Cluster) -> None:
+def stats(options: CheckpointOptions, cluster: Cluster) -> None:
     """Show what each bucket of a stream has seen and what it holds, by operator and rule, as JSON lines."""
-    for bucket in opened(options, checkpoint, cluster):
+    for bucket in opened(options, cluster):
         show(json.dumps({"stage": bucket.stage, "bucket": bucket.bucket, **bucket.session.stats()}, ensure_ascii=False))

@@ -176,14 +176,20 @@ def say_open(model: Model) -> None:
 @click.option(
     "--emit",
     type=click.Choice(["early", "final"]),
-    default="early",
-    help="With --changes: emit an answer at once, or when nothing can change it.",
+    help="With --changes: emit an answer at once, which is the default, or when nothing can change it. With --checkpoint: as "
+    "for `augury stream`, which then goes on.",
 )
 @click.option(
     "--lateness",
     metavar="D",
     help="How late an event may arrive, in the order of the input; later events are set aside.",
 )
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="On Spark: keep the state there, with which `augury stream` goes on; answers are written to the folder --output.",
+)
+@click.option("--longest", metavar="D", help="With --checkpoint: how long an event lasts at most.")
 @click.option("--goals", "show_goals", is_flag=True, help="At the end, list the partial matches, and when each began.")
 @click.option("--profile", "show_costs", is_flag=True, help="At the end, show what each rule and operator cost.")
 @gathered(OutputOptions, "output")
@@ -195,8 +201,10 @@ def run(
     cluster: Cluster,
     partitions: int | None,
     show_changes: bool,
-    emit: str,
+    emit: str | None,
     lateness: str | None,
+    checkpoint: str | None,
+    longest: str | None,
     show_goals: bool,
     show_costs: bool,
     output: OutputOptions,
@@ -213,7 +221,17 @@ def run(
         "--lateness": lateness is not None,
         "--profile": show_costs,
     }
-    task = options.task(emit=emit, lateness=lateness)
+    if checkpoint is not None:
+        asked = [*(option for option, needed in needs_order.items() if needed and option != "--lateness")]
+        asked += [option for option, value in (("--until", until), ("--picture", output.picture)) if value is not None]
+        if asked or engine == "embedded" or not output.trace:
+            wrong = asked[0] if asked else "--no-trace" if not output.trace else "--engine embedded"
+            raise click.UsageError(f"--checkpoint leaves the state of a stream on Spark, which has no {wrong}")
+        _leave_state(options, checkpoint, emit or "final", lateness or "0s", longest, partitions, output, cluster)
+        return
+    if longest is not None:
+        raise click.UsageError("--longest is for --checkpoint")
+    task = options.task(emit=emit or "early", lateness=lateness)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
         run_on_spark(task, cluster, partitions, until, output)
@@ -251,6 +269,29 @@ def run(
     if show_costs and isinstance(model, batch.SessionModel):
         say(str(profile(model.session)))
     job.report(model, as_of)
+
+
+def _leave_state(
+    options: TaskOptions,
+    checkpoint: str,
+    emit: str,
+    lateness: str,
+    longest: str | None,
+    partitions: int | None,
+    output: OutputOptions,
+    cluster: Cluster,
+) -> None:
+    """A run over a history that leaves the state of a stream."""
+    from augury.cli.stream import run_history
+
+    match output.format_ or sinks.format_of(output.output) or "jsonl":
+        case ("jsonl" | "csv" | "parquet") as form if form == "jsonl" or output.output != "-":
+            settings = {"emit": emit, "lateness": lateness, "longest": longest}
+            run_history(options, checkpoint, output.output, form, partitions, cluster, **settings)
+        case form:
+            raise click.UsageError(
+                f"a stream does not write {form} here: --format jsonl, or csv or parquet to a folder"
+            )
 
 
 def without_pandas() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,7 +20,7 @@ from augury.terminal import say, status_line, warn, working
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from augury.spark.checkpoint import StreamOptions
+    from augury.spark.checkpoint import StreamFormat, StreamOptions
 
 
 @click.command()
@@ -125,48 +125,87 @@ def stream(
         raise RunError(failed.message, failed.hint.partition(";")[0])
     if output == "-" and format_ != "jsonl":
         raise click.UsageError("standard output takes JSON lines; name a folder with --output")
-    from augury.spark.kafka_topics import check_addresses, is_kafka, package_settings
-
-    conf = cluster.conf
-    if any(map(is_kafka, (output, *(source.path for source in options.sources(options.compiled))))):
-        check_addresses([source.path for source in options.sources(options.compiled)], output)
-        if format_ != "jsonl":
-            raise click.UsageError("a topic takes JSON lines")
-        conf = package_settings(conf)
+    cluster = _with_packages(options, output, format_, cluster)
     for destination in (output, late or "-"):
         check_output(destination, options.events, folder=True)
     from augury.spark.checkpoint import StreamOptions
-    from augury.spark.lock import held
-    from augury.spark.starting import open_session
 
     task = options.task(emit=emit, lateness=lateness, longest=longest)
     if len(backfill) not in (0, len(options.events)):
         raise click.UsageError("give --backfill as often as --events: each stands for one of these")
-    bounds = {"ahead": length(ahead), "idle": length(idle)}
     stream_options = StreamOptions(
-        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, **bounds, rebuild=rebuild,
-        archived=bool(backfill),
+        task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, length(ahead),
+        length(idle), rebuild, archived=bool(backfill),
     )  # fmt: skip
     stream_options.check()
     if (upgrade := stream_options.upgrade()) is not None or dry_run:
-        for line in _anew(stream_options) if rebuild else ["no rule changes"] if upgrade is None else upgrade.lines():
+        for line in (
+            computed_anew(stream_options) if rebuild else ["no rule changes"] if upgrade is None else upgrade.lines()
+        ):
             say(line)
     if dry_run:
         return
-    parts = [stream_options.ready()]
+    parts = [stream_options]
     if backfill:
         history = replace(options, events=backfill).task(emit=emit, lateness=lateness, longest=longest)
-        parts = [replace(parts[0], task=history, trigger="once"), replace(parts[0], rebuild=False)]
-    with held(stream_options.checkpoint) as log:
+        first = replace(stream_options, task=history, trigger="once", history=True)
+        parts = [first, replace(stream_options, rebuild=False)]
+    run_streams(parts, cluster)
+
+
+def _with_packages(options: TaskOptions, output: str, format_: str, cluster: Cluster) -> Cluster:
+    """With what Spark needs for topics, where there are some."""
+    from augury.spark.kafka_topics import check_addresses, is_kafka, package_settings
+
+    paths = [source.path for source in options.sources(options.compiled)]
+    if not any(map(is_kafka, (output, *paths))):
+        return cluster
+    check_addresses(paths, output)
+    if format_ != "jsonl":
+        raise click.UsageError("a topic takes JSON lines")
+    return replace(cluster, conf=package_settings(cluster.conf))
+
+
+def run_history(
+    options: TaskOptions, checkpoint: str, output: str, format_: StreamFormat, buckets: int | None, cluster: Cluster,
+    **settings: Any,
+) -> None:  # fmt: skip
+    """`augury run --checkpoint`: runs over a history as the first batch of a stream, whose state is in the checkpoint then."""
+    check_registered(options.compiled.plan)
+    failed = spark_problem()
+    if failed is not None:
+        raise RunError(failed.message, failed.hint.partition(";")[0])
+    cluster = _with_packages(options, output, format_, cluster)
+    from augury.spark.checkpoint import StreamOptions
+
+    part = StreamOptions(
+        options.task(**settings), Path(checkpoint), output, format_, None, "once", buckets, cluster.master, history=True
+    )
+    part.check()
+    if (upgrade := part.upgrade()) is not None:
+        for line in upgrade.lines():
+            say(line)
+    run_streams([part], cluster)
+
+
+def run_streams(parts: Sequence[StreamOptions], cluster: Cluster, partitions: int | None = None) -> None:
+    """Runs streams of one checkpoint, one after the other; new state is cut into as many `partitions` as buckets, or so many."""
+    from augury.spark.lock import held
+    from augury.spark.starting import open_session
+
+    parts = [part.ready() for part in parts]
+    with held(parts[0].checkpoint) as log:
         if not sys.stderr.isatty():
             say("starting Spark")
         with working("starting Spark"):
-            spark = open_session(cluster.master, conf, streaming_buckets=stream_options.buckets, log=log)
+            spark = open_session(
+                cluster.master, cluster.conf, streaming_buckets=partitions or parts[0].buckets, log=log
+            )
         for part in parts:
             _run(spark, part)
 
 
-def _anew(options: StreamOptions) -> Iterator[str]:
+def computed_anew(options: StreamOptions) -> Iterator[str]:
     """What happens where the state is computed anew."""
     if not options.rebuilds:
         yield "there is no state yet: all is computed from the beginning"

@@ -10,8 +10,10 @@ from typing import Literal
 
 import click
 
+from augury.cli.checkpoint_options import CheckpointOptions
 from augury.cli.inspect_stream import opened
-from augury.cli.options import Cluster, TaskOptions, as_of_option, spark_options, task_options, until_option
+from augury.cli.options import Cluster, TaskOptions, as_of_option, gathered, spark_options, until_option
+from augury.console.derivation_graph import without_extra
 from augury.core.clock import Clock
 from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event
@@ -19,8 +21,9 @@ from augury.engine.batch import SessionModel
 from augury.entailment import Model
 from augury.explain import sessions
 from augury.explain.derivations import explained
-from augury.explain.why import derivation_tree, show_tree, tree_as_json, tree_as_mermaid
-from augury.explain.why_not.asked import read_asked
+from augury.explain.why import ExplainedEvent, derivation_tree, show_tree, tree_as_json, tree_as_mermaid
+from augury.explain.why_not import Miss, misses_as_json, show_misses
+from augury.explain.why_not.asked import atom_with_extra, read_asked, underivable
 from augury.job import Job
 from augury.notation import show_event
 from augury.terminal import say, show
@@ -34,37 +37,32 @@ event_option = click.option(
 )
 
 
-of_checkpoint = click.option(
-    "--checkpoint", metavar="DIR", help="The checkpoint of a stream: look into what it holds, instead of running."
-)
 FormatOfText = Literal["text", "json"]
 
 
 @click.command()
-@task_options
+@gathered(CheckpointOptions, "options")
 @until_option
 @as_of_option
 @event_option
 @click.option("--all", "every", is_flag=True, help="Every derivation, not just one.")
 @click.option("--format", "format_", type=click.Choice(["text", "json", "mermaid"]), default="text")
-@of_checkpoint
 @spark_options
 def why(
-    options: TaskOptions,
+    options: CheckpointOptions,
     until: str | None,
     as_of: str | None,
     wanted: str,
     every: bool,
     format_: str,
-    checkpoint: str | None,
     cluster: Cluster,
 ) -> None:
     """Show why an event was detected: the rules, events and facts behind it; or what came nearest, if it was not.
 
     With --checkpoint the event is one that a stream holds, which may run meanwhile.
     """
-    if checkpoint is not None:
-        _why_of_stream(options, checkpoint, cluster, wanted, every, format_)
+    if options.checkpoint is not None:
+        _why_of_stream(options, cluster, wanted, every, format_)
         return
     job, model = evaluated(options, until, as_of)
     asked = read_asked(wanted, job.clock, job.plan.prefixes)
@@ -80,9 +78,15 @@ def why(
 
 
 def _show_trees(
-    model: Model, events: list[Event], clock: Clock, prefixes: Mapping[str, str], every: bool, format_: str
+    model: Model,
+    events: list[Event],
+    clock: Clock,
+    prefixes: Mapping[str, str],
+    every: bool,
+    format_: str,
+    extra: int = 0,
 ) -> None:
-    trees = [derivation_tree(explained(model), event, every) for event in events]
+    trees = [_without_extra(derivation_tree(explained(model), event, every), extra) for event in events]
     if format_ == "json":
         show(json.dumps([tree_as_json(t, clock) for t in trees], indent=2, ensure_ascii=False))
     elif format_ == "mermaid":
@@ -91,57 +95,76 @@ def _show_trees(
         show("\n\n".join(show_tree(t, clock, prefixes) for t in trees))
 
 
-def _why_of_stream(
-    options: TaskOptions, checkpoint: str, cluster: Cluster, wanted: str, every: bool, format_: str
-) -> None:
+def _without_extra(tree: ExplainedEvent, extra: int) -> ExplainedEvent:
+    """A tree whose events have the arguments of the user alone."""
+    if not extra:
+        return tree
+    ways = tuple((way, tuple(_without_extra(part, extra) for part in parts)) for way, parts in tree.ways)
+    made = {fact: _without_extra(maker, extra) for fact, maker in tree.made.items()}
+    return replace(tree, event=without_extra(tree.event, extra), ways=ways, made=made)
+
+
+def _why_of_stream(options: CheckpointOptions, cluster: Cluster, wanted: str, every: bool, format_: str) -> None:
     """Explains an event from the state of a stream: in the bucket that has derived it."""
-    for bucket in opened(options, checkpoint, cluster):
-        session = bucket.session
+    for bucket in opened(options, cluster):
+        session, extra = bucket.session, bucket.extra
         asked = read_asked(wanted, session.clock, session.program.plan.prefixes)
         model = SessionModel(session, session.now or 0)
         derived = {(rule.type, len(rule.args)) for rule in session.program.plan.rules}
-        events = [e for e in model.all_events if (e.type, len(e.args)) in derived and asked.is_met(e)]
+        held = (event for event in model.all_events if (event.type, len(event.args)) in derived)
+        events = [event for event in held if asked.is_met(without_extra(event, extra))]
         if events:
-            _show_trees(model, events, session.clock, session.program.plan.prefixes, every, format_)
+            _show_trees(model, events, session.clock, session.program.plan.prefixes, every, format_, extra)
             return
     raise RunError(f"the stream holds no {wanted}", "it was not detected, or what it was made of is forgotten by now")
 
 
-def _why_not_of_stream(
-    options: TaskOptions, checkpoint: str, cluster: Cluster, wanted: str, format_: FormatOfText
-) -> None:
-    """Explains for each bucket that could derive an event what came nearest."""
-    answers = []
-    for bucket in opened(options, checkpoint, cluster):
-        session = bucket.session
-        asked = read_asked(wanted, session.clock, session.program.plan.prefixes)
-        if any(rule.type == asked.type for rule in session.program.plan.rules):
-            answers.append(sessions.why_not(session, wanted, format_))
-    if not answers:
-        raise RunError(f"no rule derives `{wanted.partition('(')[0]}`")
-    click.echo("\n\n".join(dict.fromkeys(answers)))
+def _why_not_of_stream(options: CheckpointOptions, cluster: Cluster, wanted: str, format_: FormatOfText) -> None:
+    """Explains what came nearest, of all buckets that could derive an event."""
+    nearest: dict[str, Miss] = {}
+    plan, clock = options.compiled.plan, None
+    for bucket in opened(options, cluster):
+        clock = bucket.session.clock
+        asked = read_asked(wanted, clock, plan.prefixes)
+        lengths = [len(rule.args) for rule in plan.rules if rule.type == asked.type]
+        if not lengths or (asked.args is not None and len(asked.args) not in lengths):
+            raise underivable(plan, asked)
+        if any(rule.type == asked.type for rule in bucket.session.program.plan.rules):
+            if any(asked.is_met(without_extra(event, bucket.extra)) for event in bucket.session.events()):
+                raise RunError(f"{wanted} was detected", "`augury why` shows how")
+            for miss in sessions.misses_of(bucket.session, atom_with_extra(wanted, bucket.extra)):
+                shown = miss.without_extra(bucket.extra)
+                nearest[miss.rule] = min(nearest.get(miss.rule, shown), shown, key=lambda miss: miss.farness)
+    if clock is None:
+        raise RunError("the stream has completed no batch yet", "wait for its first events")
+    if not nearest:
+        raise RunError("no bucket has anything yet that the rules need", "wait for its first events")
+    misses = list(nearest.values())
+    click.echo(
+        json.dumps(misses_as_json(misses, clock), ensure_ascii=False)
+        if format_ == "json"
+        else show_misses(misses, clock)
+    )
 
 
 @click.command("why-not")
-@task_options
+@gathered(CheckpointOptions, "options")
 @until_option
 @as_of_option
 @event_option
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text")
-@of_checkpoint
 @spark_options
 def why_not(
-    options: TaskOptions,
+    options: CheckpointOptions,
     until: str | None,
     as_of: str | None,
     wanted: str,
     format_: FormatOfText,
-    checkpoint: str | None,
     cluster: Cluster,
 ) -> None:
     """Show why an event was not detected: for each rule the nearest partial match, and what failed."""
-    if checkpoint is not None:
-        _why_not_of_stream(options, checkpoint, cluster, wanted, format_)
+    if options.checkpoint is not None:
+        _why_not_of_stream(options, cluster, wanted, format_)
         return
     job, model = evaluated(options, until, as_of)
     if not isinstance(model, SessionModel):

@@ -14,7 +14,7 @@ from augury.console.watched import WatchedSession
 from augury.console.watched_lanes import WatchedLanes
 from augury.core.errors import RunError
 from augury.core.model import order_key, show_value
-from augury.explain.why_not.asked import read_asked, underivable
+from augury.explain.why_not.asked import atom_with_extra, read_asked, underivable
 
 _FEW_ROWS = 5000  # of state, among which a question is answered at once
 _MANY_ROWS = 200_000  # of the state of a stream, among which none is
@@ -94,7 +94,7 @@ class TrialViews:
         best: dict[str, dict[str, Any]] = {}  # by rule, of all buckets
         for held in able:
             with held.session._lock:
-                misses = near_misses(held.session, _with_extra(atom, held.extra), held.extra)
+                misses = near_misses(held.session, atom_with_extra(atom, held.extra), held.extra)
             for miss in misses:
                 best[miss["rule"]] = min(best.get(miss["rule"], miss), miss, key=farness)
         return {"misses": sorted(best.values(), key=farness)}
@@ -135,12 +135,3 @@ class TrialViews:
         """The session as a file."""
         watched = self._session
         return watched.recording(watched.steps.step_at(request.moment)).without_functions().to_bytes()
-
-
-def _with_extra(atom: str, extra: int) -> str:
-    """An atom of the user with arguments for those that are not the user's, which may be anything."""
-    head, closing, tail = atom.rpartition(")")
-    if not extra or not closing:
-        return atom
-    more = ", ".join("_" * extra)
-    return f"{head}{'' if head.rstrip().endswith('(') else ', '}{more}){tail}"

@@ -65,7 +65,7 @@ class StepTransaction:
                 session.__dict__.pop("_clock", None)
         elif self.applied:
             assert self.mark is not None
-            circuit.tables.guard.end()
+            circuit.tables.guard.watching = False
             circuit.undo(self.mark, session.shared is not None)
             session.input_ids.undo()
             for answer_set in session.answers:
@@ -78,9 +78,9 @@ class StepTransaction:
         session = self.session
         for part in self.concerned:
             part.commit()
-        session.circuit.settle()
-        if self.answers:
-            session._unseen.update(self.answers)
+        (self.circuit or session.circuit).settle()
+        for rows in self.answers:
+            session._unseen.add(rows)
         session._lock.pending = None
 
 

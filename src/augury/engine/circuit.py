@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from augury.algebra.nodes import (
     UNRESTRICTED,
@@ -44,20 +44,21 @@ from augury.storage.frame import View
 from augury.storage.guard import Guard
 from augury.storage.table import RIGHT, Links, TableObserver
 
-
-class CircuitMark(NamedTuple):
-    """The state of a circuit when a step began, as far as nothing else has it."""
-
-    now: int | None
-    longest_seen: int
-    begins: int | None
-    durations: bool
-    operators: int
-    inputs: int
-    carried: Sequence[tuple[Operator, tuple[Any, ...]]]
-    values: tuple[int, int]
-    words: Dictionary
-    knowledge_mark: tuple[int, int]
+# The state of a circuit when a step began, as far as nothing else has it: its time, the longest input, after which time
+# inputs begin, whether there are durations, how many operators and inputs there are, the attributes that operators carry,
+# how many values there are, and the dictionary of knowledge with how many it has. A step makes one: a plain tuple.
+CircuitMark: TypeAlias = tuple[
+    int | None,
+    int,
+    int | None,
+    bool,
+    int,
+    int,
+    Sequence[tuple[Operator, tuple[Any, ...]]],
+    tuple[int, int],
+    Dictionary,
+    tuple[int, int],
+]
 
 
 class Circuit(Runtime):
@@ -95,7 +96,7 @@ class Circuit(Runtime):
 
     def run(self, last: int | None = None) -> None:
         """Lets every operator take in what has changed, those first whose inputs are complete; with `last`, up to this one."""
-        ready, guard, before = self._ready, self.tables.guard, perf_counter()
+        ready, guard, before = self.ready, self.tables.guard, perf_counter()
         while ready and (last is None or ready[0][0] <= last):
             operator = self.running = heapq.heappop(ready)[2]
             operator.scheduled = False
@@ -142,7 +143,9 @@ class Circuit(Runtime):
     def begin(self) -> None:
         """A step begins: limits count."""
         guard = self.tables.guard
-        guard.begin()
+        guard.pairs, guard.watching = 0, True
+        if guard.timed:
+            guard.begin()
         if guard.bytes is not None:
             self.tables.dictionary.most = self.knowledge.words.most = guard.bytes
 
@@ -154,9 +157,9 @@ class Circuit(Runtime):
             else ()
         )
         words, dictionary = self.knowledge.words, self.tables.dictionary
-        return CircuitMark(
+        return (
             self.now, self.longest_seen, self.begins, self.context.durations, len(self.operators), len(self.inputs),
-            carried, dictionary.mark(), words, words.mark(),
+            carried, (dictionary.n, dictionary.held), words, (words.n, words.held),
         )  # fmt: skip
 
     def undo(self, mark: CircuitMark, shared: bool) -> None:
@@ -164,25 +167,26 @@ class Circuit(Runtime):
 
         Values of knowledge that is `shared` with other sessions stay: they may use them.
         """
-        self._ready.clear()
-        for operator in self.operators[mark.operators :]:  # of types that came for the first time
+        self.ready.clear()
+        now, longest_seen, begins, durations, operators, inputs, carried, values, words, known_words = mark
+        for operator in self.operators[operators:]:  # of types that came for the first time
             self._unbuild(operator)
-        del self.operators[mark.operators :]
-        self.inputs = dict(islice(self.inputs.items(), mark.inputs))
+        del self.operators[operators:]
+        self.inputs = dict(islice(self.inputs.items(), inputs))
         for operator in self.operators:
             operator.scheduled = False
-        self.now, self.longest_seen, self.begins, self._weighed = mark.now, mark.longest_seen, mark.begins, 0
+        self.now, self.longest_seen, self.begins, self._weighed = now, longest_seen, begins, 0
         for table, field, row, value in reversed(self.journal):
             table.data[field, row] = value
         for operator in self.operators:  # a table may have changed before it could say so
             operator.out.table.undo()
         self.tables.share = 1.0
-        self.knowledge.undo(mark.words, mark.words.mark() if shared else mark.knowledge_mark)
-        self.tables.dictionary.cut(mark.values)
+        self.knowledge.undo(words, (words.n, words.held) if shared else known_words)
+        self.tables.dictionary.cut(values)
         self.bridge.reset()
-        self.context.durations = mark.durations
-        for operator, values in mark.carried:
-            for name, value in zip(operator.carries, values, strict=True):
+        self.context.durations = durations
+        for operator, attributes in carried:
+            for name, value in zip(operator.carries, attributes, strict=True):
                 setattr(operator, name, value)
             self.sources[id(operator.out.table)] = operator.inputs
         for operator in self.operators:
@@ -204,12 +208,6 @@ class Circuit(Runtime):
             operator.out.table.rebuild()
         for operator in self.operators:
             operator.rebuild()
-
-    def prepare(self) -> None:
-        """Allocates what `settle` needs: from then on the step counts."""
-        for table in self.tables.changed.values():
-            if table.killed:
-                table.prepare()
 
     def settle(self) -> None:
         """The step is over. It may be broken off and called again."""

@@ -184,19 +184,15 @@ class Events(Operator):
         table, runtime, args, start, end = self.out.table, self.runtime, event.args, event.start, event.end
         if runtime.begins is not None or end - start > runtime.longest_seen:
             runtime.lasting(np.array([start]), np.array([end]))
-        row = table.n
         if not self.chunks or not self.chunks[-1].append(args, event.id or None):
             ids = [event.id] if event.id else None
-            self.chunks.append(ArgumentChunk(row, 1, [[value] for value in args], ids))
-        table.room(1)
-        data = table.data
-        data[START, row], data[END, row] = start, end
-        if self.used:
-            encode = runtime.context.dictionary.encode  # plain values are no durations
-            for field, position in zip(table.codes, self.used):  # noqa: B905 a field for each
-                data[field, row] = encode(args[position])
-        table.added(1)
-        return row
+            self.chunks.append(ArgumentChunk(table.n, 1, [[value] for value in args], ids))
+        fields = [0] * table.width
+        fields[START], fields[END] = start, end
+        encode = runtime.context.dictionary.encode  # plain values are no durations
+        for field, position in zip(table.codes, self.used):  # noqa: B905 a field for each
+            fields[field] = encode(args[position])
+        return table.add_row(fields)
 
     def _encoded(self, column: Any) -> Any:
         context, column = self.runtime.context, resolved(column)

@@ -8,7 +8,7 @@ from typing import Any
 from augury.algebra.plan import Plan, Predicate
 from augury.core.clock import Clock
 from augury.core.limits import NO_LIMITS, Limits
-from augury.core.model import MAX_INT, MIN_INT, Event, Revocation
+from augury.core.model import Event, Revocation
 from augury.engine.admission import history_of
 from augury.sources import History, Reader, Skipped, first_time, item_from, read_history
 from augury.sources.graph_events import is_stream
@@ -25,7 +25,6 @@ _PLAIN: Mapping[str, frozenset[type]] = {
     "bool": frozenset({bool, _NULL}),
     "any": _ANY,
 }
-_INFINITE = float("inf")
 
 
 class Intake:
@@ -35,8 +34,9 @@ class Intake:
         self.clock_of, self.strict, self.limits = clock_of, strict, limits
         self.unknown: dict[str, int] = {}  # how many events came of types that the program does not know
         self.reader: Reader | None = None
-        self._plan: Plan | None = None
-        self._plain: dict[Predicate, list[frozenset[type]]] = {}
+        self.plain_plan: Plan | None = None
+        # Of the types of this plan, for each argument the types of Python whose values need no conversion.
+        self.plain: dict[Predicate, list[frozenset[type]]] = {}
 
     def read(self, events: object, plan: Plan) -> History:
         """An event, a list of them, tables by type, or what `augury.read` returns."""
@@ -70,29 +70,9 @@ class Intake:
             self._count(reader.known_types.passed_over(type))
         return history_of(items)
 
-    def is_plain(self, event: Event, plan: Plan) -> bool:
-        """Whether an event of a known type can be taken in as it is: reading it would change nothing."""
-        if plan is not self._plan:
-            self._plan, self._plain = plan, {type: _kinds(type, plan) for type in plan.event_types}
-        args = event.args
-        kinds = self._plain.get((event.type, len(args)))
-        if kinds is None or event.known is not None or type(args) is not tuple or len(kinds) != len(args):
-            return False
-        if event.version:
-            return False
-        for value, kinds_of_argument in zip(args, kinds):  # noqa: B905 a check of lengths that is made already
-            kind = type(value)
-            if kind not in kinds_of_argument:
-                return False
-            if kind is float:
-                if not 0.0 < abs(value) < _INFINITE:  # type: ignore[arg-type]
-                    return False
-            elif kind is int:
-                if not MIN_INT <= value <= MAX_INT:  # type: ignore[operator]
-                    return False
-            elif kind is str and not value.isascii():  # type: ignore[union-attr]
-                return False
-        return True
+    def expect(self, plan: Plan) -> None:
+        """Prepares for single events of a plan: see `single_event`."""
+        self.plain_plan, self.plain = plan, {type: _kinds(type, plan) for type in plan.event_types}
 
     def _count(self, name: str, count: int = 1) -> None:
         self.unknown = {**self.unknown, name: self.unknown.get(name, 0) + count}

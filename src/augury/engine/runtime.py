@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -92,7 +91,7 @@ class Runtime:
         self.looking_back: set[int] = set()  # of these, those that ask how facts were one time point before
         self.just_back: set[int] = set()  # and those that ask for nothing else
         self.graph_texts: dict[int, GraphTexts] = {}
-        self._ready: list[tuple[int, int, Operator]] = []
+        self.ready: list[tuple[int, int, Operator]] = []  # the operators that are woken, as a heap
         self._orders = 0
         self._events: dict[tuple[int, int], Event] = {}
 
@@ -109,10 +108,6 @@ class Runtime:
     def next_order(self) -> int:
         self._orders += 1
         return self._orders
-
-    def schedule(self, operator: Operator) -> None:
-        operator.scheduled = True
-        heapq.heappush(self._ready, (operator.order, id(operator), operator))
 
     def operator(self, spec: Spec, kind: type[_Operator]) -> _Operator:
         """The operator of a spec, which is of a known class."""

@@ -253,7 +253,7 @@ class Session(SessionCore):
         circuit = other.circuit
         circuit.lock = self._lock
         names = (
-            "program", "_circuit", "answers", "_of_table", "_waiting", "input_ids", "_rules", "grown", "_kept", "_weighed",
+            "program", "_circuit", "answers", "_of_table", "_waiting", "input_ids", "_rules", "grown", "_kept", "_heavy",
         )  # fmt: skip
         self.__dict__.update({name: other.__dict__[name] for name in names})
         self._lock.circuit = weakref.ref(circuit)

@@ -79,7 +79,8 @@ class SessionCore:
         self.steps = self.counted = self.matched = self.received = self.accepted = self.repeated = 0
         self.repeats: Counter[Predicate | None] = Counter()  # in the steps of a host: by type; None: revocations
         self._unseen: weakref.WeakSet[AnswerRows] = weakref.WeakSet()
-        self._kept = self._weighed = 0  # how many rows, and how much in all, there was after the last pruning
+        self._kept = 0  # how many rows there were after the last pruning
+        self._heavy = _MANY  # how much in all is worth a look at what may be forgotten
         self._circuit: Circuit | None = None
         self.lateness: int | None = None
         self.revision: int | None = None
@@ -160,7 +161,7 @@ class SessionCore:
         )
         self._index_answers()
         self._lock.circuit = weakref.ref(circuit)
-        self._weighed = circuit.weight
+        self._heavy = 2 * circuit.weight + _MANY
         self._circuit = circuit
 
     @property
@@ -289,14 +290,18 @@ class SessionCore:
             guard.answered(
                 sum(answer_set.events.out.table.n - answer_set.events.out.table.mark for answer_set in self.answers)
             )
-        guard.end()
+        guard.watching = False
         return self._changes(step, over)
 
     def _changes(self, step: StepTransaction, over: bool = False) -> tuple[Changes, list[Goal]]:
         """The output changes of a step. From then on nothing needs memory until the step counts."""
         circuit = step.circuit or self.circuit
-        changed, of_table = circuit.tables.changed, self._of_table
-        concerned = [of_table[key] for key in changed if key in of_table]
+        of_table, concerned = self._of_table, list[EmittedRows]()
+        for key, table in circuit.tables.changed.items():
+            if key in of_table:
+                concerned.append(of_table[key])
+            if table.killed:
+                table.prepare()
         if self._waiting:
             concerned = list(dict.fromkeys((*concerned, *self._waiting)))
         retracted: list[AnswerRows] = []
@@ -318,9 +323,7 @@ class SessionCore:
         goals = self._callbacks.goals(circuit, circuit.now) if self._callbacks.of_goal else []
         self.steps += 1
         step.concerned, step.answers = concerned, [*retracted, *inserted]
-        changes = self.changes_type(self.program.plan, self._clock, step.answers)
-        circuit.prepare()
-        return changes, goals
+        return self.changes_type(self.program.plan, self._clock, step.answers), goals
 
     def _final(self, answer_set: EmittedRows, until: int | None, over: bool) -> tuple[int | None, Array | None]:
         """Up to when answers of a type are final, and which are not yet: a longer run may still take their place."""
@@ -381,14 +384,7 @@ class SessionCore:
         """Whether so much is held that it is worth a look at what may be forgotten."""
         circuit = self.circuit
         rows = circuit.tables.rows
-        return circuit.weight > 2 * self._weighed + _MANY or rows > (self._kept + circuit.tables.guard.rows) // 2
-
-    def _grown_much(self) -> bool:
-        """The same after single events: facts that rules make are rows, too, and need not be counted."""
-        circuit = self._circuit or self.circuit
-        tables = circuit.tables
-        held = tables.rows + tables.dictionary.n + circuit.knowledge.words.n
-        return held > 2 * self._weighed + _MANY or tables.rows > (self._kept + tables.guard.rows) // 2
+        return circuit.weight > self._heavy or rows > (self._kept + circuit.tables.guard.rows) // 2
 
     def _prune_if_worth(self) -> None:
         """Between steps, once state has doubled: where there is a frontier, or most of it is dead."""
@@ -397,7 +393,7 @@ class SessionCore:
         if self.settled is not None or 2 * dead > circuit.rows:
             self._prune()
         else:
-            self._kept, self._weighed = circuit.rows, circuit.weight
+            self._kept, self._heavy = circuit.rows, 2 * circuit.weight + _MANY
 
     def _prune(self) -> int:
         circuit = self.circuit
@@ -419,7 +415,7 @@ class SessionCore:
                 circuit.knowledge.changes.prune(asked, settled)
                 if self.shared is None:
                     circuit.knowledge.tidy(_FEW_VALUES)
-        self._kept, self._weighed = circuit.rows, circuit.weight
+        self._kept, self._heavy = circuit.rows, 2 * circuit.weight + _MANY
         return self._kept
 
     def _keep_unseen(self) -> None:

@@ -11,14 +11,15 @@ from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Rule, Scan
 from augury.algebra.plan import Plan, Predicate, rule_reads
 from augury.algebra.properties import all_properties
-from augury.algebra.stages import SLICES, Stage, stages
+from augury.algebra.stages import ANYWHERE, PART, SLICES, Stage, stages
 from augury.algebra.terms import show
 from augury.core.clock import show_duration
 from augury.explain.operator_plan import OperatorPlan
-from augury.planner.cut_rules import PART, cut_rules, is_part, rule_of_part
+from augury.planner.cut_rules import cut_rules, is_part, rule_of_part
 from augury.planner.lower_queries import lower_queries
 from augury.planner.planning import Setting
 from augury.planner.specs import InputSpec, SetSpec, Spec
+from augury.planner.split_aggregates import split_aggregates
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Hosted:
 def hosted(plan: Plan, operators: OperatorPlan) -> list[Hosted]:
     """The stages of a plan, with its queries as rules, for inputs that are points: cuts in its physical plan."""
     setting = Setting(operators.clock, varying={name for name, _ in plan.made})
-    plan = cut_rules(lower_queries(plan), setting)
+    plan = split_aggregates(cut_rules(lower_queries(plan), setting))
     spread_stages, properties = stages(plan), all_properties(plan)
     result: list[Hosted] = []
     for stage in spread_stages.stages:
@@ -101,7 +102,7 @@ def _name(type: Predicate) -> str:
     """`part 1 of delivered` for what is cut out of a rule."""
     if not is_part(type):
         return type[0]
-    rule, _, number = type[0].removeprefix(PART).rpartition(" ")
+    rule, _, number = type[0].removeprefix(ANYWHERE).removeprefix(PART).rpartition(" ")
     return f"part {number} of {rule}"
 
 
@@ -122,10 +123,16 @@ def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
                 if stage.longest:
                     longest = show_duration(SLICES * stage.longest)
                     yield f"            two slices for each partition, each {overlap} to {longest} long"
+            case "anywhere":
+                yield f"  stage {stage.number}   in any bucket: parts of totals, which a later stage combines"
             case "one":
                 yield f"  stage {stage.number}   in one bucket"
         yield f"            rules {', '.join(rule.label for rule in stage.rules)}"
-        yield f"            operators {item.operators}"
+        yield (
+            f"            operators {item.operators}"
+            if item.operators
+            else "            combines what its parts have made"
+        )
         yield from (f"            before the shuffle: {type} where {text}" for type, text in item.filters.items())
         kept = "without bound" if item.horizon is None else show_duration(item.horizon) if item.horizon else "nothing"
         yield f"            remembers {kept}{', beside the lateness' if item.horizon is not None else ''}"

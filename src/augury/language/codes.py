@@ -53,7 +53,7 @@ CODES: dict[str, str] = {
     "E242": "NOT in a run does not stand between two parts, or asks for what comes later",
     "E243": "alternatives of a run do not all have a label, or a condition on them cannot be asked",
     "E250": "a graph pattern, or an expression, is not SPARQL, or of a kind that queries over streams do not have",
-    "E251": "a sequence begins with `!` or `?`",
+    "E251": "a sequence begins with `!`",
     "E252": "an absence at the end of a sequence, without a window of time",
     "E253": "a window of a query that cannot be",
     "E254": "an expression of a GPM looks at another GPM that it cannot see",

@@ -22,6 +22,7 @@ from augury.algebra.plan import Plan, Predicate
 from augury.algebra.properties import all_properties, correlation_key, finality_delays
 from augury.algebra.relations import RELATIONS, Contradiction
 from augury.algebra.rule_terms import head_labels, makes_windows
+from augury.algebra.stages import PART
 from augury.algebra.strata import strata
 from augury.algebra.terms import Apply, Const, Expr, Moment, Var, mapped_term, variables
 from augury.algebra.terms import walk as walk_terms
@@ -35,7 +36,6 @@ End = Literal["start", "end"]
 _ENDS: tuple[End, End] = ("start", "end")
 # The end points of two intervals as bounds name them: of which interval, and which end.
 _POINTS: dict[str, tuple[int, End]] = {"a": (0, "start"), "b": (0, "end"), "c": (1, "start"), "d": (1, "end")}
-PART = "#part "  # what the types of parts begin with
 _NO_PARTS = (n.Every, n.Graph, n.Instant, n.SessionWindow, n.Unfold)
 
 

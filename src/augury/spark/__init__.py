@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -66,6 +67,7 @@ def detect(
     that ask for them.
     """
     from augury.spark.batch import Detections
+    from augury.spark.beginning import HistoryRun
     from augury.spark.pipeline import Execution, Pipeline
 
     compiled = _compiled(program, policy, facts)
@@ -82,10 +84,11 @@ def detect(
         strict=strict,
         limits=limits,
     )
-    pipeline = Pipeline(compiled, events, settings, execution, facts=facts, rdf=rdf)
+    made = partial(Pipeline, compiled, facts=facts, rdf=rdf)
+    pipeline = made(events, settings, execution)
     if any(source.frame.isStreaming for source in pipeline.sources):
         raise RunError("these DataFrames are streams", hint="detect_stream(…) detects in streams")
-    return Detections(pipeline, until)
+    return Detections(pipeline, until, HistoryRun(events, settings, execution, made))
 
 
 def detect_stream(

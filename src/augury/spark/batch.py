@@ -6,17 +6,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from operator import or_
+from pathlib import Path
 from typing import assert_never
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.algebra.nodes import Every, Instant, Rule, SessionWindow, walk
 from augury.algebra.plan import INPUT, Plan
 from augury.algebra.stages import SLICES, Stage, Stages, asks_the_clock, can_slice, slice_length, sliced
+from augury.core.errors import RunError
 from augury.core.standing import InputCounts
 from augury.core.versions import ALL
+from augury.settings import Emit
 from augury.spark import host
+from augury.spark.beginning import HistoryRun
 from augury.spark.casts import slice_of
 from augury.spark.packages import bucket_keys
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
@@ -29,8 +33,10 @@ class Detections(Outputs):
     types that the program does not know; `errors` what could not be computed.
     """
 
-    def __init__(self, pipeline: Pipeline, until: object = None) -> None:
+    def __init__(self, pipeline: Pipeline, until: object = None, asked: HistoryRun | None = None) -> None:
+        """`asked` is what the user asked for, where its state may be left for a stream."""
         super().__init__(pipeline)
+        self.asked = asked
         self.until = None if until is None else pipeline.inputs_clock.read(until)
 
     def __getitem__(self, type: str) -> DataFrame:
@@ -45,6 +51,26 @@ class Detections(Outputs):
     def wide(self) -> DataFrame:
         """All answers in one DataFrame, in one pass: type, a column for each attribute name, start, end, id, trace."""
         return self.pipeline.wide(self.all_rows(self.pipeline.plan.outputs), changes=False)
+
+    def checkpoint(
+        self,
+        path: str | Path,
+        *,
+        lateness: str,
+        emit: Emit = "final",
+        type: str | None = None,
+        buckets: int | None = None,
+    ) -> DataFrame:
+        """Leaves the state of this history in a new folder, with which a stream goes on; gives the answers of the history.
+
+        The query is then `detect_stream(…)[type]`, or without a type `.wide`, `.events` or `.everything`, of as many streaming
+        DataFrames, with this `checkpointLocation` and the same settings. What is not final yet, the stream emits.
+        """
+        if self.asked is None or self.until is not None:
+            raise RunError("a stream goes on from the last event", hint="leave `until` out")
+        clock = self.pipeline.inputs_clock
+        read = {"clock": clock.kind, "time_unit": clock.unit}
+        return self.asked.begin(path, read, lateness, emit, type and self.known(type), buckets)
 
     @property
     def counts(self) -> InputCounts:
@@ -135,19 +161,40 @@ class Detections(Outputs):
         if length is not None:
             frame = self._sliced(frame, pipeline.clock.length(length))
             work = replace(work, plan=sliced(work.plan), slice=1)
+        if stage.how == "anywhere":
+            work = work.in_buckets()
         match stage.how:
             case "one":
                 frame = frame.repartition(1)
+            case "anywhere":
+                frame = frame.withColumn("slice", F.pmod(pipeline.any_key(frame), F.lit(self.partitions)))
+                frame = frame.repartition(self.partitions, self._own_partition(F.col("slice")))
             case "slices":  # each partition has as many slices as the others, one or two of them next to each other
-                keys = F.array(*(F.lit(key) for key in bucket_keys(self.partitions)))
-                number = F.pmod("slice", F.lit(self.partitions)).cast("int") + F.lit(1)
-                frame = frame.repartition(self.partitions, F.element_at(keys, number))
+                number = F.pmod("slice", F.lit(self.partitions))
+                frame = frame.repartition(self.partitions, self._own_partition(number))
             case "key":
                 slices = [] if length is None else [F.col("slice")]
-                frame = frame.repartition(self.partitions, pipeline.key(stage, frame.columns), *slices)
+                key = pipeline.key(stage, frame.columns)
+                if INPUT in stage.reads:
+                    frame = self._with_input_everywhere(frame, key)
+                else:
+                    frame = frame.repartition(self.partitions, key, *slices)
             case _:
                 assert_never(stage.how)
         return frame.sortWithinPartitions("end").mapInArrow(partial(host.run, work), pipeline.schema())
+
+    def _with_input_everywhere(self, frame: DataFrame, key: Column) -> DataFrame:
+        """Partitioned by a key; what opens windows by the clock is in every partition."""
+        everywhere = F.col("type") == self.pipeline.layout.codes[INPUT]
+        all_numbers = F.sequence(F.lit(0), F.lit(self.partitions - 1))
+        numbers = F.when(everywhere, all_numbers).otherwise(F.array(F.pmod(key, F.lit(self.partitions)).cast("int")))
+        placed = frame.withColumn("partition", F.explode(numbers))
+        return placed.repartition(self.partitions, self._own_partition(F.col("partition"))).drop("partition")
+
+    def _own_partition(self, number: Column) -> Column:
+        """What rows are partitioned by, so that each number has a partition of its own."""
+        keys = F.array(*(F.lit(key) for key in bucket_keys(self.partitions)))
+        return F.element_at(keys, number.cast("int") + F.lit(1))
 
     def _inputs(self, staged: Stages, stage: Stage, before: DataFrame | None) -> DataFrame:
         """What a stage is given: inputs, and what earlier stages have made."""

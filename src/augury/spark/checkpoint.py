@@ -17,8 +17,9 @@ from urllib.parse import unquote, urlsplit
 
 from augury.compiled import Compiled
 from augury.core.clock import SECOND, Clock, read_duration, show_duration
-from augury.core.errors import DataError, RunError, Source, counted
+from augury.core.errors import DataError, RunError, SnapshotError, Source, counted
 from augury.engine.saved import write_file
+from augury.engine.saved.envelope import FORMAT
 from augury.settings import Task
 from augury.sinks import make_folder
 from augury.sources import ColumnNames, SourceFile
@@ -70,6 +71,7 @@ class StreamOptions:
     idle: int | None = None  # microseconds without an event after which the clock follows that of the machine
     rebuild: bool = False  # whether the state is computed anew, from all files that the stream has read
     archived: bool = False  # whether those of them that are gone are read elsewhere
+    history: bool = False  # whether it reads a history, with which a stream begins
 
     @property
     def spark(self) -> Path:
@@ -148,12 +150,27 @@ class StreamOptions:
         """Writes the identity of the checkpoint: from then on the stream is of this program."""
         decided = {"clock": clock.kind, "time_unit": clock.unit}
         program = {"program": _listed(self.task.program.written), "since": self.since, "versions": self.versions}
-        sources = [written_source(source) for source in self.task.events]
         home = {"spark": self.spark.name, "first": self.first} if self.spark.name != "spark" else {}
-        about = {"sources": sources, "folders": self.folders if self.output != "-" else {}}
-        write_file(
-            self.checkpoint / "augury.json", [sealed({**self.fingerprint, **decided, **program, **about, **home})]
-        )
+        said = {**self.fingerprint, **decided, **program, **self._about, **home}
+        write_file(self.checkpoint / "augury.json", [sealed(said)])
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        """What it takes to run the stream again, or to look into it, beside its program and what shapes its state."""
+        task, settings = self.task, self.task.settings
+        return {
+            "sources": [written_source(source) for source in task.events],
+            "facts": [[name, _whole(path)] for name, path in task.facts],
+            "graphs": [[_whole(str(graph.source)), graph.entailment] for graph in task.graphs],
+            "on_error": settings.on_error,
+            "strict": settings.strict,
+            "output": self.output if self._is_elsewhere else _whole(self.output),
+            "late": self.late and _whole(self.late),
+            "folders": self.folders if self.output != "-" else {},
+            "ahead": self.ahead,
+            "idle_for": self.idle,
+            "state_format": self.saved.get("state_format") if self.saved and not self.rebuilds else FORMAT,
+        }
 
     def spooled(self, source: SourceFile) -> SourceFile:
         """Standard input as the files in which a stream keeps it."""
@@ -239,6 +256,8 @@ class StreamOptions:
         Its files are checked unless the stream may be `running`: it is writing them.
         """
         if self.saved:
+            self._check_state_format()
+            self._check_sources()
             new = self.fingerprint
             for name in ("clock", "time_unit"):  # what was not said is as the checkpoint has it
                 if getattr(self.task.settings, name) is None:
@@ -264,14 +283,36 @@ class StreamOptions:
             if self.rebuild:
                 self._check_rebuild()
 
+    def _check_state_format(self) -> None:
+        """Refuses state in the format of another version, unless it is computed anew."""
+        written = self.saved.get("state_format", FORMAT)
+        if not self.rebuild and written not in (None, FORMAT):
+            raise SnapshotError(
+                f"the state of the checkpoint has format {written}, and this version of Augury reads {FORMAT}",
+                f"augury checkpoint upgrade {self.checkpoint} computes it anew, from the files that the stream has read",
+                "S102",
+            )
+
+    def _check_sources(self) -> None:
+        """Refuses another number of sources: Spark knows them by their places."""
+        before, now = len(self.saved.get("sources", self.task.events)), len(self.task.events)
+        if before != now and not self.rebuild:
+            raise RunError(
+                f"the stream of the checkpoint has {counted(before, 'source')}, and not {now}",
+                "give --events as often as before, in the same order",
+            )
+
     def _check_rebuild(self) -> None:
         """Refuses to compute state anew where what it was computed of, or the answers, are not there any more."""
         if self.output == "-":
-            raise RunError("--rebuild reads which answers are written, and standard output has none", "name --output")
+            raise RunError(
+                "state is computed anew beside the answers that are written, and standard output keeps none",
+                "name a folder: --output DIR, or start with a new checkpoint directory",
+            )
         if self.task.settings.emit == "early" and self.format != "jsonl":
-            raise RunError(f"--rebuild with --emit early writes JSON lines, not {self.format}", NEW)
+            raise RunError(f"state of early answers is computed anew beside JSON lines, not {self.format}", NEW)
         if topic := next((p for p in (self.output, *(s.path for s in self.task.events)) if is_kafka(p)), None):
-            raise RunError(f"--rebuild reads files, and {topic} is a topic", NEW)
+            raise RunError(f"state is computed anew from files, and {topic} is a topic", NEW)
         gone = sorted(path for path in self.files if not _is_there(path))
         if gone and not self.archived:
             raise RunError(
@@ -313,6 +354,11 @@ def spooled(source: SourceFile, checkpoint: Path) -> SourceFile:
     if source.path != "-":
         return source
     return replace(source, path=str(checkpoint / "input" / "*.jsonl"), shown="standard input")
+
+
+def _whole(path: str) -> str:
+    """The whole path of what is there, since whoever runs the stream later may stand elsewhere; an address is as it is."""
+    return path if "://" in path or not os.path.exists(path) else os.path.abspath(path)
 
 
 def written_source(source: SourceFile) -> dict[str, Any]:

@@ -98,6 +98,16 @@ def check_complete(checkpoint: Path, saved: Mapping[str, Any]) -> None:
         )
 
 
+def shuffle_partitions(spark: Path) -> int | None:
+    """Into how many partitions the state is cut, which Spark keeps from its first batch on."""
+    batches = _numbers(spark / "offsets")
+    if not batches:
+        return None
+    said = json.loads(_log(spark / "offsets" / str(max(batches)))[0])
+    partitions = said.get("conf", {}).get("spark.sql.shuffle.partitions") if isinstance(said, dict) else None
+    return int(partitions) if partitions is not None else None
+
+
 def last_watermark(spark: Path) -> int | None:
     """The watermark behind the last batch that was committed, in milliseconds; None before the first event."""
     commits = _numbers(spark / "commits")

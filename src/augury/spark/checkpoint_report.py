@@ -10,8 +10,16 @@ from typing import Any
 
 from augury.core.clock import Clock, show_timestamp
 from augury.core.errors import DataError, counted
-from augury.spark.checkpoint_files import check_files, last_batches, last_watermark, spark_home, unsealed
+from augury.spark.checkpoint_files import (
+    check_files,
+    last_batches,
+    last_watermark,
+    shuffle_partitions,
+    spark_home,
+    unsealed,
+)
 from augury.spark.packages import SHIFT
+from augury.spark.relocation import relocate
 
 _SETTINGS = (
     "outputs",
@@ -50,6 +58,8 @@ def copy(checkpoint: Path, target: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     try:
         shutil.copytree(checkpoint, part, ignore=shutil.ignore_patterns(*_NEVER_COPIED))
+        home = spark_home(part, description(part))[0]
+        relocate(home, target.absolute() / home.name)
         verify(part)
         os.rename(part, target)
     except OSError as error:
@@ -82,6 +92,8 @@ def report(checkpoint: Path) -> Iterator[str]:
         value = saved.get(name)
         if value is not None:
             yield f"  {name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}"
+    if (cut := shuffle_partitions(spark)) is not None:
+        yield f"  partitions: {cut}"
     yield f"size {_megabytes(_size(checkpoint))}"
     for operator in sorted((spark / "state").glob("[0-9]*"), key=lambda path: int(path.name)):
         partitions = [path for path in operator.iterdir() if path.name.isdecimal()]

@@ -42,6 +42,7 @@ class FileReader:
     spark: SparkSession
     task: Task
     streaming: bool = False
+    history: bool = False  # whether a stream is to read files that are there, and so single ones, too
 
     @property
     def plan(self) -> Plan:
@@ -103,7 +104,7 @@ class FileReader:
         if not self.streaming:
             return source.files()
         path = Path(source.path)
-        if not path.is_dir() and not source.pattern:
+        if not path.is_dir() and not source.pattern and not (self.history and path.is_file()):
             hint = "a stream reads a directory of files that grows, or - for standard input"
             raise DataError("is not a directory" if path.exists() else "no such directory", source.location, hint)
         result = sorted(path.rglob("*") if path.is_dir() else map(Path, glob.glob(source.path, recursive=True)))

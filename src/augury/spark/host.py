@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.algebra.plan import Plan, Predicate
-from augury.algebra.stages import live_slice, sliced
+from augury.algebra.stages import in_buckets, live_slice, sliced
 from augury.compiled import Compiled
 from augury.core.bounds import TIME_LIMIT
 from augury.core.clock import Clock
@@ -55,6 +55,7 @@ class Work:
     settings: Settings
     trace: bool = True
     slice: int | None = None
+    buckets: bool = False  # whether rows say their bucket, which is part of what is made of them
     forward: frozenset[int] = frozenset()  # the codes of answers of earlier stages that are passed on
     earlier: tuple[Work, ...] = ()
     since: int | None = None
@@ -100,6 +101,10 @@ class Work:
         length = live_slice(longest)
         return replace(self, plan=replace(sliced(self.plan), slice=length), slice=length)
 
+    def in_buckets(self) -> Work:
+        """The same where each event may be in any bucket."""
+        return replace(self, plan=in_buckets(self.plan), buckets=True)
+
     def own_copy(self, event: Event) -> bool:
         """Whether an event that may be in several slices is in that of its end."""
         return self.slice is None or event.end // self.slice == event.args[-1]
@@ -110,7 +115,7 @@ class Work:
     @property
     def extra(self) -> tuple[str, ...]:
         """The columns that are arguments of every event beside its own."""
-        return ("slice",) if self.slice is not None else ()
+        return ("slice",) if self.slice is not None or self.buckets else ()
 
     @property
     def taken(self) -> list[int]:
@@ -238,7 +243,7 @@ def _record(
     start, end, codes, dictionary = rows.read()
     if work.slice is not None:  # an answer belongs to the slice of its end
         keep = np.flatnonzero(end // work.slice == codes[-1] >> 2)
-        codes = codes[:-1]
+    codes = codes[: len(codes) - len(work.extra)]
     count = len(rows)
     made: dict[str, pa.Array] = {
         "type": pa.array(np.full(count, layout.codes[type], np.int32)),

@@ -60,14 +60,20 @@ class FileRun:
     """A task on Spark: its files as a pipeline, where wrong rows are found, and what was skipped."""
 
     def __init__(
-        self, spark: SparkSession, task: Task, execution: Execution, streaming: bool = False, beats: Path | None = None
+        self,
+        spark: SparkSession,
+        task: Task,
+        execution: Execution,
+        streaming: bool = False,
+        beats: Path | None = None,
+        history: bool = False,
     ) -> None:
-        """`beats` is the folder in which a stream says that nothing has come for a while."""
+        """`beats` is the folder in which a stream says that nothing has come for a while; one of a `history` reads files."""
         self.task, program, settings = task, task.program, task.settings
         self.skipped = Skipped(settings.on_error, limits=settings.limits)
         self.places = Places(task)
         with user_errors(self.places):
-            files = FileReader(spark, task, streaming)
+            files = FileReader(spark, task, streaming, history)
             clock = files.clock
             check_clock(program, clock.kind)
             self.places = replace(self.places, clock=clock)

@@ -33,6 +33,7 @@ from augury.algebra.nodes import (
     walk,
     walk_all,
 )
+from augury.algebra.partial_sums import TOTAL
 from augury.algebra.plan import Plan, Predicate
 from augury.algebra.terms import FILTERED, Aggregate, Apply, Build, Const, Expr, Moment, Prev, Var, Wild
 from augury.core.clock import Clock, Duration, Timestamp
@@ -49,6 +50,8 @@ FAMILY: dict[str, Family] = {
     "int": "long", "bool": "long", "timestamp": "long", "duration": "long", "float": "double", "number": "double",
     "string": "string", "iri": "string", "json": "json",
 }  # fmt: skip
+_TOTAL_OF = "total of "  # before the kind of what is added up: such a sum is text
+FAMILY |= {_TOTAL_OF + kind: "string" for kind in FAMILY}
 _ARROW = {"l": pa.int64(), "d": pa.float64(), "s": pa.string()}
 _SQL = {"l": "bigint", "d": "double", "s": "string"}
 NUMBERS = frozenset({"int", "float", "number"})
@@ -223,6 +226,11 @@ class _KindScope:
                     if isinstance(arg, Build):
                         arg = arg.args[0]
                     return self.kind(arg) if arg is not None else None
+                if expr.function == TOTAL:
+                    kind = self.kind(expr.args[0])
+                    return kind and _TOTAL_OF + kind
+                if expr.function in ("#sum", "#avg"):
+                    return self._of_total(expr)
                 result = self.plan.aggregates[expr.function].result
                 return "json" if expr.function == "avg" and self._times(expr.args) else declared_kind(result)
             case Apply():
@@ -231,6 +239,12 @@ class _KindScope:
                 return "json"
             case _:
                 assert_never(expr)
+
+    def _of_total(self, expr: Aggregate) -> str | None:
+        """The kind of a sum, or a mean, of sums as text, which say what they are sums of."""
+        kind = self.kind(expr.args[0])
+        kind = None if kind is None else kind.removeprefix(_TOTAL_OF)
+        return kind if kind is None or expr.function == "#sum" else "float" if kind in NUMBERS else "json"
 
     def _times(self, args: Iterable[Expr]) -> bool:
         return any(self.kind(a) not in NUMBERS | {None} for a in args)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.algebra.plan import Predicate
+from augury.algebra.plan import INPUT, Predicate
 from augury.engine.changes import Changes
 from augury.engine.saved import not_whole
 from augury.engine.session import Session
@@ -66,6 +66,7 @@ def pack(records: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iter
                 packages.append(serialised(ahead.drop_columns(["bucket", "revoke", *work.extra])))
                 passed.append(True)
             table = table.filter(pc.or_(_among(codes, work.taken), table.column("revoke")))
+        table = _first_and_last(table, work)
         buckets = table.column("bucket").to_numpy()
         rows = table.drop_columns(["bucket"])
         order = np.argsort(buckets, kind="stable")
@@ -79,6 +80,26 @@ def pack(records: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iter
                 passed += [False] * len(targets)
         columns = [pa.array(names, pa.int32()), pa.array(packages, pa.binary()), pa.array(passed)]
         yield pa.RecordBatch.from_arrays(columns, ["bucket", "payload", "passed"])
+
+
+def _first_and_last(table: pa.Table, work: Work) -> pa.Table:
+    """Without events as such that say nothing of the clock: those that cannot be revoked, but the first and the last one."""
+    code = work.layout.codes.get(INPUT)
+    if code is None or not len(table):
+        return table
+    plain = pc.equal(table.column("type"), code)
+    plain = pc.and_(plain, pc.invert(table.column("revoke"))) if "revoke" in table.column_names else plain
+    plain = pc.and_(plain, pc.is_null(table.column("id"))) if "id" in table.column_names else plain
+    if "ahead" in table.column_names:
+        plain = pc.and_(plain, pc.invert(pc.fill_null(table.column("ahead"), False)))
+    rows = np.flatnonzero(pc.fill_null(plain, False).to_numpy())
+    if len(rows) <= 2:
+        return table
+    ends = table.column("end").to_numpy()[rows]
+    keep = np.ones(len(table), bool)
+    keep[rows] = False
+    keep[rows[[ends.argmin(), ends.argmax()]]] = True
+    return table.filter(pa.array(keep))
 
 
 def _among(codes: pa.ChunkedArray, wanted: list[int]) -> pa.ChunkedArray:

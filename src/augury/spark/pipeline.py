@@ -25,6 +25,7 @@ from augury.planner import physical_plan
 from augury.planner.cut_rules import cut_rules
 from augury.planner.planning import Setting
 from augury.planner.specs import Spec
+from augury.planner.split_aggregates import split_aggregates
 from augury.settings import Emit, Settings
 from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, ColumnNames
@@ -127,7 +128,7 @@ class Pipeline:
         varying = reading(program.plan, self.facts.timed | {name for name, _ in program.plan.made})
         self.retention = self.settings.retention
         self.setting = Setting(self.clock, varying=varying, retention=self.retention)
-        self.cut = cut_rules(program.plan, self.setting)
+        self.cut = split_aggregates(cut_rules(program.plan, self.setting))
         self.layout = layout_of(self.cut, self.sources, self.clock, self.execution.exact)
         self.points = all(s.points for s in self.sources)
         self.ids = any(s.has(self.names.id) for s in self.sources)
@@ -273,6 +274,13 @@ class Pipeline:
             *self.layout.columns,
             F.lit(None).cast("string").alias("trace"),
             *more,
+        )
+
+    def any_key(self, frame: DataFrame) -> Column:
+        """A hash that spreads events however they are alike: of their ids, and else of what they say."""
+        content = F.xxhash64(*(c for c in ("type", "start", "end", *self.layout.columns) if c in frame.columns))
+        return (
+            F.when(F.col("id").isNotNull(), F.xxhash64("id")).otherwise(content) if "id" in frame.columns else content
         )
 
     def key(self, stage: Stage, columns: Iterable[str] = ()) -> Column:

@@ -215,6 +215,8 @@ class DetectionStream(Outputs):
 
     def _work(self, staged: Stages, stage: Stage) -> Work:
         work = self.pipeline.work(staged, stage, self.emit)
+        if stage.how == "anywhere":
+            return work.in_buckets()
         return work if stage.longest is None else work.in_slices(self.pipeline.clock.length(stage.longest))
 
     def _run(
@@ -232,6 +234,9 @@ class DetectionStream(Outputs):
         match stage.how:
             case "one":
                 bucket = F.lit(0)
+            case "anywhere":
+                frame = frame.withColumn("slice", F.pmod(pipeline.any_key(frame), F.lit(self.buckets)))
+                bucket = self._bucket(F.col("slice"))
             case "slices":
                 assert stage.longest is not None
                 frame = self._sliced(frame, pipeline.clock.length(stage.longest), work)
@@ -308,7 +313,8 @@ class DetectionStream(Outputs):
         """Events as such, whatever they say: the first one that stands opens windows by the clock."""
         layout = self.pipeline.layout
         changed = {c: F.lit(None).cast(layout.sql(c)) for c in layout.columns}
-        changed |= {"type": F.lit(layout.codes[INPUT]), "start": F.col("end"), "id": F.concat(F.lit(JOINT), "id")}
+        id = F.concat(F.lit(JOINT), "id") if self.pipeline.ops else F.lit(None).cast("string")
+        changed |= {"type": F.lit(layout.codes[INPUT]), "start": F.col("end"), "id": id}
         timed = F.col(_TIME).isNotNull()
         timed = timed | F.col("revoke") if self.pipeline.ops else timed
         return events.where(timed).select(*(changed.get(c, F.col(c)).alias(c) for c in events.columns))

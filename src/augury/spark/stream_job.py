@@ -36,6 +36,7 @@ from augury.spark.kafka_topics import is_kafka, write_messages
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
+from augury.spark.relocation import relocate
 from augury.spark.spool import MAKE_ROOM, Spool
 from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
 
@@ -124,7 +125,7 @@ class StreamJob(FileRun):
         self.heart = None if options.idle is None else Heart(make_beats(options.checkpoint), options.idle)
         self.beats = None if self.heart is None else self.heart.folder
         execution = Execution(buckets=options.buckets, ahead=options.ahead)
-        super().__init__(spark, task, execution, streaming=True, beats=self.beats)
+        super().__init__(spark, task, execution, streaming=True, beats=self.beats, history=options.history)
         with user_errors(self.places):
             versions = [self._version(spark, task, version) for version in options.versions]
             self.stream = DetectionStream(self.pipeline, versions, options.since)
@@ -134,7 +135,9 @@ class StreamJob(FileRun):
         self.delivered: DeliveredAnswers | None = None
         if options.first:
             self.delivered = DeliveredAnswers(spark, options.format, options.folders, options.first)
-        self._remove_states({spark_home(options.checkpoint, options.saved)[0].name})
+        home = spark_home(options.checkpoint, options.saved)[0]
+        self._remove_states({home.name})
+        relocate(home, home.absolute())  # the checkpoint may have been moved
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
@@ -159,7 +162,7 @@ class StreamJob(FileRun):
         """An earlier version of the program, over the same events."""
         program = earlier_program(task.program, saved["program"])
         task, execution = replace(task, program=program), self.pipeline.execution
-        run = FileRun(spark, task, execution, streaming=True, beats=self.beats)
+        run = FileRun(spark, task, execution, streaming=True, beats=self.beats, history=self.options.history)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were said when it ran
             return Version(DetectionStream(run.pipeline), saved["since"])

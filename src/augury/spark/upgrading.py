@@ -18,6 +18,7 @@ from augury.core.clock import Clock
 from augury.core.errors import RunError
 from augury.planner.cut_rules import cut_rules, rule_of_part
 from augury.planner.planning import Setting
+from augury.planner.split_aggregates import split_aggregates
 from augury.spark.state import NEW
 
 Fate = Literal["kept", "changed", "new", "gone"]
@@ -112,7 +113,7 @@ def _staged(plan: Plan, setting: StreamSetting) -> Stages:
     if setting.buckets == 1:
         return one_stage(plan, setting.longest)
     varying = reading(plan, {name for name, _ in plan.made})
-    cut = cut_rules(plan, Setting(setting.clock, varying=varying, retention=setting.retention))
+    cut = split_aggregates(cut_rules(plan, Setting(setting.clock, varying=varying, retention=setting.retention)))
     return stages(needed(cut, cut.outputs), setting.longest, everywhere=True)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from augury.algebra.aggregates import StateForm, arguments
+from augury.algebra.partial_sums import total_kind, total_text
 from augury.algebra.terms import Aggregate, Expr
 from augury.core.arrays import Array
 from augury.storage.conditions import Context
@@ -201,6 +202,12 @@ def result_codes(
 ) -> tuple[Array, Array]:
     """The results of a form as codes, and which of them there are; `floats` says which states have a float."""
     count = len(floats)
+    if form.text:
+        texts = [
+            total_text(total_kind(unit, some), number.numerator, total.numerator, total.denominator)
+            for some, number, total in zip(floats.tolist(), *(each.ratios() for each in inputs), strict=True)
+        ]
+        return context.dictionary.encode_all(texts), np.ones(count, bool)
     if form.kind == "bool":
         assert form.result is not None
         truth = form.result(*(as_integers(None, (each,))[0] for each in inputs))

@@ -137,9 +137,10 @@ class Dictionary:
             if table.in_bulk:
                 return int(self._bulk(np.array([value]), kind)[0]) >> 1
             result = self.n
-            self._room(1)
+            if result == len(self.canon):
+                self._room(1)
             (self.numbers if kind == FLOAT else self.payload)[result] = value
-            self._number(result, result + 1, kind)
+            self.kind[result], self.canon[result], self.n = kind, 2 * result + 1, result + 1
             table.by_value[value] = result
         return result
 

@@ -29,23 +29,18 @@ class Guard:
         self.timed = limits.time is not None
         self._most_pairs = sys.maxsize if limits.pairs is None else limits.pairs
         self._most_matches = MATCHES if limits.matches is None else limits.matches
-        self._pairs, self._until = 0, float("inf")
-        self._watching = False
+        self.pairs, self._until = 0, float("inf")
+        self.watching = False  # during a step; its undo has no limits
 
     def begin(self) -> None:
-        """A step begins."""
-        self._pairs, self._watching = 0, True
+        """The time of a step begins."""
         if self.limits.time is not None:
             self._until = monotonic() + self.limits.time / 1e6
 
-    def end(self) -> None:
-        """The step is over, or about to be undone, which has no limits."""
-        self._watching = False
-
     def paired(self, count: int) -> None:
         """So many pairs of rows are looked at."""
-        self._pairs += count
-        if self._pairs > self._most_pairs and self._watching:
+        self.pairs += count
+        if self.pairs > self._most_pairs and self.watching:
             raise _exceeded("pairs", f"looks at more than {self._most_pairs:,} pairs of events in one step")
         if self.timed:
             self.timely()
@@ -53,7 +48,7 @@ class Guard:
     @property
     def most_matches(self) -> int:
         """How many partial matches a run may make in a step, where ties multiply them."""
-        return self._most_matches if self._watching else TIME_LIMIT
+        return self._most_matches if self.watching else TIME_LIMIT
 
     def too_many_matches(self) -> Exceeded:
         return Exceeded(
@@ -64,7 +59,7 @@ class Guard:
         )
 
     def timely(self) -> None:
-        if self.limits.time is not None and self._watching and monotonic() > self._until:
+        if self.limits.time is not None and self.watching and monotonic() > self._until:
             raise _exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
 
     def too_many_rows(self) -> Exceeded:

@@ -6,6 +6,7 @@ the table is compacted. All state of a circuit is in its tables; indexes and lin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -134,11 +135,18 @@ class Table:
         if count == 0:
             return
         lo, self.n = self.n, self.n + count
-        if count == 1:
-            self.alive[lo] = 1
-        else:
-            self.alive[lo : self.n] = 1
+        self.alive[lo : self.n] = 1
         self.grew(lo)
+
+    def add_row(self, values: Sequence[int]) -> int:
+        """Adds one row, whose first fields are `values`; the others are zero."""
+        row, tables = self.n, self.tables
+        if row == self.data.shape[1] or tables.rows >= tables.guard.rows:
+            self.room(1)
+        self.data[: len(values), row] = values
+        self.alive[row], self.n = 1, row + 1
+        self.grew(row)
+        return row
 
     def grew(self, lo: int) -> None:
         tables = self.tables
@@ -294,16 +302,11 @@ class Index:
         self.buckets = marked_buckets(0)
         self.groups = np.zeros((8, _GROUP), np.int32)
         self.prev, self.after = np.full(16, -1, np.int32), np.full(16, -1, np.int32)
-        self.calls = 0
+        self.calls = 0  # of kernels, each of which has a number: in one call searches go on where the last one was
 
     @property
     def bytes(self) -> int:
         return int(self.buckets.nbytes + self.groups.nbytes + 2 * self.prev.nbytes)
-
-    def call(self) -> int:
-        """A number for a call of a kernel, in which searches go on where the last one was."""
-        self.calls += 1
-        return self.calls
 
     def extend(self) -> None:
         """Takes in the rows that the table has more."""
@@ -321,8 +324,8 @@ class Index:
         if too_full(self.buckets, most):
             self.buckets = marked_buckets(most)
             rehash(self.buckets, self.groups, self.count)
-        dictionary = table.dictionary
-        self.count = arrange(
+        dictionary = table.tables.dictionary
+        self.count = arrange.call(
             table.data, self._in_order(), self.fields, self.order, table.alive, self.buckets, self.groups, self.count,
             self.prev, self.after, dictionary.canon, dictionary.nullish,
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,12 +83,13 @@ class Operator(ABC):
 
     def wake(self) -> None:
         if not self.scheduled:
-            self.runtime.schedule(self)
+            self.scheduled = True
+            heappush(self.runtime.ready, (self.order, id(self), self))
 
     def lose(self, port: int, rows: RowIds) -> None:
         self.lost[port].append(rows)
         if not self.scheduled:
-            self.runtime.schedule(self)
+            self.wake()
 
     def revise(self, lo: Array, hi: Array, keys: Sequence[FactKey] | None) -> None:
         """Facts that it asks for have changed, each from `lo` up to, not including, `hi`; for some keys, if that is known."""

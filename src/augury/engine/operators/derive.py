@@ -83,7 +83,7 @@ class Derived(Operator):
         if self.counts.shape[1] < len(table.alive):
             self.counts = grown(self.counts, len(table.alive), table.n)
         target, before, done = np.empty(count, np.int64), table.n, 0
-        n, canon = before, table.dictionary.canon
+        n, canon = before, table.tables.dictionary.canon
         if self.in_order:
             done, n = follow.call(columns, table.data, self.fields, self.counts, table.alive, before, canon, target)
             if done < count:
@@ -370,30 +370,25 @@ class Derive(Operator):
             self.derive(rows)
 
     def derive(self, rows: RowIds) -> None:
-        columns = self.copied(rows) if self.plain else None
+        columns = None
+        if self.plain:
+            columns = self._copied_row(rows.item(0)) if len(rows) == 1 else self._copied(rows)
         if columns is None:
             rows, columns = self.computed(rows)
         if not len(rows):
             return
         target = self.events.add(columns)
         if len(rows) == 1:
-            self._support(columns, rows, target)
+            start, end, rank = columns[:3, 0].tolist()
+            self.out.table.add_row((start, end, rows.item(0), target.item(0), rank - 1))
             return
         support = np.empty((FIELDS, len(rows)), np.int64)
         support[START], support[END], support[LEFT], support[RIGHT] = columns[0], columns[1], rows, target
         support[RANK] = columns[2] - 1
         self.out.table.append(support)
 
-    def _support(self, columns: Array, row: RowIds, event: Array) -> None:
-        """Stores the one derivation of a step."""
-        table = self.out.table
-        table.room(1)
-        start, end, rank = columns[:3, 0].tolist()
-        table.data[:FIELDS, table.n] = (start, end, row.item(0), event.item(0), rank - 1)
-        table.added(1)
-
     def _copied_row(self, row: int) -> Array | None:
-        """The event of one row, see `copied`."""
+        """The event of one row, see `_copied`."""
         view, context = self.inputs[0], self.runtime.context
         fields = view.table.data[:, row].tolist()
         values = [fields[START], fields[END], fields[RANK] + 1]
@@ -407,10 +402,8 @@ class Derive(Operator):
                 values.append(context.encode(arg.value))
         return np.array(values, np.int64).reshape(-1, 1)
 
-    def copied(self, rows: RowIds) -> Array | None:
+    def _copied(self, rows: RowIds) -> Array | None:
         """The events of rows whose arguments are variables and constants; None where a variable is left open."""
-        if len(rows) == 1:
-            return self._copied_row(rows.item(0))
         view, data = self.inputs[0], self.inputs[0].table.data
         columns = np.empty((3 + len(self.args), len(rows)), np.int64)
         columns[0], columns[1], columns[2] = data[START, rows], data[END, rows], data[RANK, rows] + 1

@@ -100,10 +100,11 @@ class JoinOperator(Pairing):
         """For each row the latest start of an absent event with its key that ends before it starts; and how many it touched."""
         latest, index, dictionary = np.empty(len(rows), np.int64), self.absent_index, self.runtime.tables.dictionary
         index.extend()
+        index.calls += 1
         absent = index.table
         return latest, latest_start(
             rows, data, fields, absent.data, index.fields, absent.alive, index.buckets, index.groups, index.prev,
-            index.after, index.call(), dictionary.canon, dictionary.nullish, latest,
+            index.after, index.calls, dictionary.canon, dictionary.nullish, latest,
         )  # fmt: skip
 
     def open_to_partners(self, rows: RowIds, side: int) -> Array:
@@ -192,8 +193,8 @@ class JoinOperator(Pairing):
         limits = _SPAN, relation.reach[side], self.floor if side else -1, limit, relation.bounds[side], most
         if limit > 0:
             index, fields = self.indexes[1 - side], self.key_fields[side]
-            for came, partners in self.portions(probe, rows, mine, fields, mine.alive, index, *limits):
-                yield came, partners if side == 0 else partners[::-1]
+            return self.portions(probe, rows, mine, fields, mine.alive, index, *limits, turned=side == 1)
+        return iter(())
 
     def keep(self, pairs: Array) -> None:
         """Stores the pairs that meet the other conditions."""
@@ -202,7 +203,7 @@ class JoinOperator(Pairing):
             count = pairs.shape[1]
             out.table.room(count)
             made, n, both = out.table.data, out.table.n, np.ascontiguousarray(pairs)
-            copy_pairs(made, n, both, count, left.table.data, right.table.data, self.plan)
+            copy_pairs.call(made, n, both, count, left.table.data, right.table.data, self.plan)
             out.table.added(count)
             return
         frame = self.frame(pairs[0], pairs[1])

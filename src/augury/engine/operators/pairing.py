@@ -27,20 +27,30 @@ class Pairing(Operator):
         self.room = np.empty((2, 64), np.int64)
 
     def portions(
-        self, probe: Kernel, rows: RowIds, mine: Table, fields: Array, alive: Flags, index: Index, *limits: object
+        self,
+        probe: Kernel,
+        rows: RowIds,
+        mine: Table,
+        fields: Array,
+        alive: Flags,
+        index: Index,
+        *limits: object,
+        turned: bool = False,
     ) -> Iterator[tuple[int, Array]]:
         """Pairs with the rows of an index that have the key of a row, in portions, each with how far it came among the rows.
 
-        `limits` are the last arguments of the kernel that looks for them. What is yielded is written over by the next.
+        `limits` are the last arguments of the kernel that looks for them; pairs that are `turned` begin with the row of
+        the index. What is yielded is written over by the next.
         """
         first, dictionary = 0, self.runtime.tables.dictionary
         if len(rows):
             index.extend()
         while first < len(rows) and index.count:
             other = index.table
+            index.calls += 1
             first, count, touched = probe.call(
                 rows, first, mine.data, fields, alive, other.data, index.fields, other.alive, index.order, index.buckets,
-                index.groups, index.prev, index.after, index.call(), dictionary.canon, dictionary.nullish, *limits, self.room,
+                index.groups, index.prev, index.after, index.calls, dictionary.canon, dictionary.nullish, *limits, self.room,
             )  # fmt: skip
             self.touched += touched
             self.runtime.tables.guard.paired(count)
@@ -48,4 +58,4 @@ class Pairing(Operator):
             if first < len(rows) and (count == 0 or self.room.shape[1] < _PORTION):
                 self.room = np.empty((2, 4 * self.room.shape[1]), np.int64)
             if count:
-                yield first, partners
+                yield first, partners[::-1] if turned else partners

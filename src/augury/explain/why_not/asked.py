@@ -86,3 +86,12 @@ def bind(head: Expr, asked: Expr, scalars: Scalars, into: dict[str, Value]) -> b
         case Build():
             return not isinstance(asked, Const)
     return True
+
+
+def atom_with_extra(atom: str, extra: int) -> str:
+    """An atom of the user with arguments for those that are not the user's, which may be anything."""
+    head, closing, tail = atom.rpartition(")")
+    if not extra or not closing:
+        return atom
+    more = ", ".join("_" * extra)
+    return f"{head}{'' if head.rstrip().endswith('(') else ', '}{more}){tail}"

@@ -9,13 +9,14 @@ the latest rows are looked at, and the answer says so.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Scalars
 from augury.algebra.plan import Plan
+from augury.algebra.stages import SLICE
 from augury.core.clock import Clock
 from augury.core.errors import RunError, counted
 from augury.core.model import Event, Value
@@ -41,6 +42,22 @@ class Miss:
     parts: tuple[Event, ...]
     total: int
     failed: tuple[str, ...]
+
+    @property
+    def farness(self) -> tuple[int, float]:
+        """How far the rule was from deriving the event: what failed counts first."""
+        return len(self.failed), -len(self.parts) / max(1, self.total)
+
+    def without_extra(self, extra: int) -> Miss:
+        """The same in a stage of slices, in whose events the last argument is the slice, which a user knows nothing of.
+
+        Events without a common slice are further apart than the window of the rule, which is said as well.
+        """
+        if not extra:
+            return self
+        parts = tuple(replace(part, args=part.args[:-extra]) for part in self.parts)
+        failed = (text.replace(f", {SLICE}", "") for text in self.failed)
+        return replace(self, parts=parts, failed=tuple(text for text in failed if SLICE not in text))
 
 
 def why_not(

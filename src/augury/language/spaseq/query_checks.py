@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from augury.algebra.graph_queries import (
     Both,
@@ -32,12 +33,12 @@ def check_sequence(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> 
 
 
 def _check_ends(query: GraphQuery, findings: Findings) -> None:
-    first = query.items[0]
-    if first.quantifier in ("!", "?"):
-        what = "an absence" if first.quantifier == "!" else "something that may be missing"
+    optional = list(takewhile(lambda item: item.quantifier == "?", query.items))
+    first = query.items[len(optional)] if len(optional) < len(query.items) else None
+    if first is not None and first.quantifier == "!":
         hint = "begin with what is there for sure: nothing says since when to look"
-        findings.add("E251", f"a sequence does not begin with {what}", first.span, hint=hint)
-    if not any(item.quantifier in ("", "+") for item in query.items):
+        notes = [Note("without this the absence comes first", item.span) for item in optional[:1]]
+        findings.add("E251", "a sequence does not begin with an absence", first.span, *notes, hint=hint)
         return
     for reading in readings(query.items):
         for item in reading.absent[-1:]:
