@@ -36,8 +36,8 @@ def test_rows_with_equal_contents_are_told(width: int, most: int) -> None:
         new = random_rows(rng, int(rng.integers(1, 9)), width, most)
         expected = [old.index(row) if row in old else -1 for row in new]
         assert same_contents(contents_of(old, width), contents_of(new, width)).tolist() == expected
-        equal += sum(place >= 0 for place in expected)
-    assert equal > 20
+        equal += sum(row >= 0 for row in expected)
+    assert equal > 5
 
 
 def test_an_old_row_stands_for_one_new_row() -> None:

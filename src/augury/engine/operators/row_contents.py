@@ -22,16 +22,16 @@ class RowContents:
 
     def hashes(self) -> Hashes:
         """A number for each row; rows with equal contents have the same."""
-        factors = np.arange(1, 2 * len(self.fields) + 1, 2, dtype=np.uint64)[:, None] * _FACTOR
-        result: Hashes = (self.fields.view(np.uint64) * factors).sum(axis=0, dtype=np.uint64)
+        powers = np.multiply.accumulate(np.full((len(self.fields), 1), _FACTOR))
+        result: Hashes = (self.fields.view(np.uint64) * powers).sum(axis=0, dtype=np.uint64)
         result ^= result >> np.uint64(32)
         if not len(self.members):
             return result
         slices = Slices(self.counts)
-        place = np.arange(len(self.members)) - slices.starts[slices.owner]
+        offsets = np.arange(len(self.members)) - slices.starts[slices.owner]
         mixed = (self.members + 1).astype(np.uint64) * _FACTOR
         mixed ^= mixed >> np.uint64(29)
-        mixed *= (2 * place + 1).view(np.uint64)
+        mixed *= (2 * offsets + 1).view(np.uint64)
         result[slices.some] += np.add.reduceat(mixed, slices.starts[slices.some])
         return result
 
@@ -46,8 +46,8 @@ def same_contents(old: RowContents, new: RowContents) -> Array:
         return np.full(size, -1, np.int64)
     hashes = old.hashes()
     order = np.argsort(hashes, kind="stable")
-    place = np.minimum(np.searchsorted(hashes[order], new.hashes()), len(order) - 1)
-    like = order[place]
+    nearest = np.minimum(np.searchsorted(hashes[order], new.hashes()), len(order) - 1)
+    like = order[nearest]
     equal = (old.fields[:, like] == new.fields).all(axis=0) & (old.counts[like] == new.counts)
     rows = np.flatnonzero(equal)
     if len(new.members) and len(rows):
