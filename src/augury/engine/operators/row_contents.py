@@ -29,10 +29,10 @@ class RowContents:
             return result
         slices = Slices(self.counts)
         offsets = np.arange(len(self.members)) - slices.starts[slices.owner]
-        mixed = (self.members + 1).astype(np.uint64) * _FACTOR
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= (2 * offsets + 1).view(np.uint64)
-        result[slices.some] += np.add.reduceat(mixed, slices.starts[slices.some])
+        scrambled = (self.members + 1).astype(np.uint64) * _FACTOR
+        scrambled ^= scrambled >> np.uint64(29)
+        scrambled *= (2 * offsets + 1).view(np.uint64)
+        result[slices.some] += np.add.reduceat(scrambled, slices.starts[slices.some])
         return result
 
 
