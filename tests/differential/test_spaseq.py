@@ -25,7 +25,16 @@ from augury.language.spaseq.query_printer import show_query
 from augury.language.spaseq.query_reader import read_query
 from augury.reference import evaluate, static_graphs
 from augury.sinks.jsonl import event_as_json
-from tests.generators.spaseq_programs import Answer, GraphSpec, Spec, answers, example, static_knowledge, varied
+from tests.generators.spaseq_programs import (
+    Answer,
+    GraphSpec,
+    Spec,
+    answers,
+    choosing,
+    example,
+    static_knowledge,
+    varied,
+)
 
 SEEDS = range(3000 if os.environ.get("AUGURY_FUZZ") else 70)
 LOGICAL = Clock("logical")
@@ -38,7 +47,7 @@ def reference(spec: Spec, events: list[GraphSpec], until: int | None = None) -> 
     return {(e.args, e.start, e.end) for e in model.events}
 
 
-@pytest.mark.parametrize("make", [example, varied])
+@pytest.mark.parametrize("make", [example, varied, choosing])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_readings_of_the_semantics_agree(seed: int, make: Callable[[int], tuple[Spec, list[GraphSpec]]]) -> None:
     spec, events = make(seed)
@@ -56,7 +65,7 @@ def test_enough_examples_have_answers() -> None:
         assert sum(bool(rows) for (spec, _), rows in zip(made, found, strict=True) if kind in spec.text) > 3, kind
 
 
-@pytest.mark.parametrize("make", [example, varied])
+@pytest.mark.parametrize("make", [example, varied, choosing])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_printed_reads_the_same(seed: int, make: Callable[[int], tuple[Spec, list[GraphSpec]]]) -> None:
     text = make(seed)[0].text

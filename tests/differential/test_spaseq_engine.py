@@ -18,7 +18,7 @@ from augury.core.model import Event, HistoryItem, Revocation
 from augury.engine.operators.runs import number_tests
 from tests.differential.test_differential import compare
 from tests.generators.programs import Step
-from tests.generators.spaseq_programs import GraphSpec, example, static_knowledge, varied
+from tests.generators.spaseq_programs import GraphSpec, choosing, example, static_knowledge, varied
 
 FUZZ = bool(os.environ.get("AUGURY_FUZZ"))
 WAYS: dict[str, dict[str, Any]] = {
@@ -62,8 +62,9 @@ def test_query_engine_equals_reference_after_every_step(
     if portion % 2:
         monkeypatch.setattr(number_tests, "BLOCK", 2)
     mistakes = [445] if portion == 0 else []  # what was pruned was taken back
-    seeds = range(portion * 10, portion * 10 + 10)
-    for seed, make in [*((s, example) for s in (*mistakes, *seeds)), *((s, varied) for s in seeds)]:
+    seeds = range(portion * 8, portion * 8 + 8)
+    makers = [example] * len(mistakes) + [example, varied, choosing] * len(seeds)
+    for seed, make in zip([*mistakes, *(s for s in seeds for _ in range(3))], makers, strict=True):
         spec, events = make(seed)
         program = augury.compile(spec.text, language="spaseq", name="q")
         steps = telling(events, program, Random(f"{seed} {way}"))

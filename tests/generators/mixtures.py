@@ -7,7 +7,7 @@ happens to a session of it; `tests/generators/disturbances.py` lets it happen.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -525,6 +525,20 @@ def write_mixture(number: Number) -> str:
     return MixtureWriter(number).program()
 
 
+def happening(
+    text: str, number: Number, event: Callable[[str, int], Event], writer: MixtureWriter, lengths: Sequence[int]
+) -> Story:
+    """A history of events that `event` makes, of these lengths, and a session of the program that it disturbs."""
+    actions = happenings(number, event, writer.told)
+    if writer.runs:
+        actions = few(actions, writer.pick([6, 8, 10]))
+    opened = settings(writer, actions)
+    chosen = "LONGEST" in text or "SHORTEST" in text
+    if chosen and opened["emit"] == "final" and opened["longest"] is None and writer.chance(70):
+        opened["longest"] = max(lengths)
+    return Story(text, actions, **opened)  # type: ignore[arg-type]
+
+
 def story(kind: str, seed: object) -> Story:
     """A program, and a history that disturbs it."""
     number = Random(f"{kind} {seed}").randint
@@ -539,11 +553,4 @@ def story(kind: str, seed: object) -> Story:
         args = (choices.pick(keys), choices.pick(values))
         return Event(choices.pick(types), args, end - choices.pick(lengths), end, id)
 
-    actions = happenings(number, event, writer.told)
-    if writer.runs:
-        actions = few(actions, choices.pick([6, 8, 10]))
-    opened = settings(choices, actions)
-    chosen = "LONGEST" in text or "SHORTEST" in text
-    if chosen and opened["emit"] == "final" and opened["longest"] is None and choices.chance(70):
-        opened["longest"] = max(lengths)
-    return Story(text, actions, **opened)  # type: ignore[arg-type]
+    return happening(text, number, event, writer, lengths)

@@ -67,7 +67,8 @@ class GpmSpec:
     """`?s a e:A ; e:k ?k ; e:v ?v`: of a kind, with variables for the key and the value, and filters.
 
     `optional`: the value is in an OPTIONAL. `least`: a filter on the value alone. `above`: a filter that the value is more than
-    another variable, which may be of a GPM before.
+    another variable, which may be of a GPM before. `rises`: a filter that it is more than in the iteration before; in the first
+    one not asked (""), or more than a number or another variable.
     """
 
     name: str
@@ -80,6 +81,7 @@ class GpmSpec:
     least: int | None = None
     above: str | None = None
     near: str | None = None  # a variable for what is near the subject, in the static graph
+    rises: str | int | None = None
 
     @property
     def text(self) -> str:
@@ -95,6 +97,9 @@ class GpmSpec:
             parts.append(f"FILTER(?{self.value} > {self.least})")
         if self.above is not None:
             parts.append(f"FILTER(?{self.value} > ?{self.above})")
+        if self.rises is not None:
+            default = f", {self.rises}" if isinstance(self.rises, int) else f", ?{self.rises}" if self.rises else ""
+            parts.append(f"FILTER(?{self.value} > PREV(?{self.value}{default}))")
         return f"DEFINE GPM {self.name} ON {', '.join(self.streams)} {{ {' '.join(parts)} }}"
 
     @property
@@ -125,10 +130,20 @@ class GpmSpec:
             for place in NEAR.get(thing.name, ()):
                 yield {**found, self.near: Iri(E + place)}
 
-    def holds(self, joined: Mapping) -> bool:
+    def holds(self, joined: Mapping, previous: Mapping | None) -> bool:
+        return self._is_above(joined) and self._rises(joined, previous)
+
+    def _is_above(self, joined: Mapping) -> bool:
         if self.above is None:
             return True
         left, right = joined.get(self.value or ""), joined.get(self.above)
+        return isinstance(left, int) and isinstance(right, int) and left > right
+
+    def _rises(self, joined: Mapping, previous: Mapping | None) -> bool:
+        if self.rises is None or (previous is None and self.rises == ""):
+            return True
+        first = self.rises if isinstance(self.rises, int) else joined.get(self.rises)
+        left, right = joined.get(self.value or ""), first if previous is None else previous.get(self.value or "")
         return isinstance(left, int) and isinstance(right, int) and left > right
 
 
@@ -179,6 +194,9 @@ class Spec:
     computed: tuple[
         tuple[str, str], ...
     ] = ()  # columns that are expressions: which one, of `COMPUTED`, and its variable
+    choice: str = ""  # LONGEST or SHORTEST
+    skip: str = ""  # PAST END, TO FIRST or TO LAST
+    to: int = 0  # the number of the item to skip to
 
     @property
     def text(self) -> str:
@@ -196,7 +214,9 @@ class Spec:
             lines.append(f"WITHIN {length} {'EVENTS' if kind == 'events' else 'SECONDS'}{tumbling}{since}")
         lines += [f"PARTITION BY (?{self.partition})"] if self.partition else []
         lines += [f"FROM STREAM {name} <{E}{name}>" for name in self.streams]
-        lines += ["WHERE {", f"SEQ({sequence})", *(gpm.text for gpm in self.gpms), "}"]
+        skip = f" SKIP {self.skip}" if self.skip else ""
+        skip += f" {self.items[self.to].names[0]}" if self.skip.startswith("TO") else ""
+        lines += ["WHERE {", f"SEQ({sequence}) {self.choice}{skip}", *(gpm.text for gpm in self.gpms), "}"]
         if self.group is not None:
             variable, _, more = self.group
             lines.append(f"GROUP BY ?{variable}" + ("" if more is None else f" HAVING (COUNT(?{variable}) > {more})"))
@@ -228,10 +248,19 @@ def _values(spec: Spec, events: Sequence[GraphSpec]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Found:
-    """A mapping for every iteration of every item that is there, with their times."""
+    """A mapping for every iteration of every item that is there, with their times, and what each item makes by itself."""
 
     times: tuple[int, ...]
     mappings: tuple[tuple[int, Mapping], ...]
+    there: tuple[bool, ...]
+    made: tuple[tuple[str, ...], ...]
+
+    @property
+    def order(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        return tuple(zip(self.times, self.made, strict=True))
+
+    def times_of(self, item: int) -> list[int]:
+        return [time for time, (number, _) in zip(self.times, self.mappings, strict=True) if number == item]
 
 
 class _Tries:
@@ -249,7 +278,30 @@ class _Tries:
         self.times = sorted({e.time for e in events})
 
     def rows(self, clock: int) -> set[Answer]:
-        found: set[Answer] = set()
+        return {row for match in self._chosen(list(self._matches())) for row in self._answered(match, clock)}
+
+    def _chosen(self, matches: list[Found]) -> list[Found]:
+        """Those that LONGEST or SHORTEST takes, and then SKIP."""
+        spec, kept = self.spec, list[Found]()
+        if spec.choice:
+            sign = 1 if spec.choice == "LONGEST" else -1
+            counted = [
+                (m, [sign * len(m.times_of(n)) for n, i in enumerate(spec.items) if i.quantifier == "+"])
+                for m in matches
+            ]
+            matches = [m for m, c in counted if all(d <= c for other, d in counted if other.order[0] == m.order[0])]
+        if not spec.skip:
+            return matches
+        for match in sorted(matches, key=lambda m: m.order):
+            if kept and match.order != kept[-1].order:
+                end = kept[-1].times if spec.skip == "PAST END" else kept[-1].times_of(spec.to)
+                begins = end[0] if spec.skip == "TO FIRST" else end[-1] + (spec.skip == "PAST END")
+                if match.times[0] < begins or match.order[0] <= kept[-1].order[0]:
+                    continue
+            kept.append(match)
+        return kept
+
+    def _matches(self) -> Iterator[Found]:
         choices = [(True, False) if i.quantifier == "?" else (i.quantifier != "!",) for i in self.spec.items]
         for there in product(*choices):
             present = [n for n, is_there in enumerate(there) if is_there]
@@ -261,26 +313,26 @@ class _Tries:
                 slots = [n for n, count in zip(present, repeated, strict=True) for _ in range(count)]
                 for times in combinations(self.times, len(slots)):
                     if self._in_window(times[0], times[-1]):
-                        found |= set(self._with(slots, times, there, clock))
-        return found
+                        for found in self._mappings(slots, times, there, 0, self.start, ()):
+                            mappings = tuple((number, mapping) for number, mapping, _ in found)
+                            yield Found(times, mappings, there, tuple(made for _, _, made in found))
 
-    def _with(self, slots: list[int], times: tuple[int, ...], there: tuple[bool, ...], clock: int) -> Iterator[Answer]:
-        for mappings in self._mappings(slots, times, there, 0, self.start, ()):
-            final = mappings[-1][1]
-            absent = list(range(slots[-1] + 1, len(there)))
-            if absent:
-                bound = self._bound(times[0])
-                if bound > clock or self._any(absent, final, times[-1] + 1, bound):
-                    continue
-            elif times[-1] > clock:
-                continue
-            if self.spec.template:
-                graph = self._graph(mappings[-1][1])
-                if graph:
-                    yield (graph,), times[-1], times[-1]
-                continue
-            for row in self._rows(mappings):
-                yield row, times[0], times[-1]
+    def _answered(self, match: Found, clock: int) -> Iterator[Answer]:
+        times, mappings = match.times, match.mappings
+        absent = list(range(mappings[-1][0] + 1, len(match.there)))
+        if absent:
+            bound = self._bound(times[0])
+            if bound > clock or self._any(absent, mappings[-1][1], times[-1] + 1, bound):
+                return
+        elif times[-1] > clock:
+            return
+        if self.spec.template:
+            graph = self._graph(mappings[-1][1])
+            if graph:
+                yield (graph,), times[-1], times[-1]
+            return
+        for row in self._rows(mappings):
+            yield row, times[0], times[-1]
 
     def _graph(self, mapping: Mapping) -> str:
         """The graph that the template makes: a line for each triple of which all is bound."""
@@ -310,8 +362,8 @@ class _Tries:
         there: tuple[bool, ...],
         at: int,
         before: Mapping,
-        found: tuple[tuple[int, Mapping], ...],
-    ) -> Iterator[tuple[tuple[int, Mapping], ...]]:
+        found: tuple[tuple[int, Mapping, tuple[str, ...]], ...],
+    ) -> Iterator[tuple[tuple[int, Mapping, tuple[str, ...]], ...]]:
         """All mappings for the slots from one on, where `before` is what was bound before its item."""
         if at == len(slots):
             yield found
@@ -320,43 +372,50 @@ class _Tries:
         again = at > 0 and slots[at - 1] == number
         if at > 0 and not again:
             before = found[-1][1]
+        previous = found[-1][1] if again else None
         if at > 0:
             separator = (";" if number == slots[0] else ",") if again else item.separator
-            if not self._follows(item, before, times[at - 1], times[at], separator):
+            if not self._follows(item, before, times[at - 1], times[at], separator, previous):
                 return
             missing = [] if again else [n for n in range(slots[at - 1] + 1, number) if not there[n]]
             if self._any(missing, before, times[at - 1] + 1, times[at] - 1):
                 return
-        for mapping in self._made(item, before, times[at]):
-            yield from self._mappings(slots, times, there, at + 1, before, (*found, (number, mapping)))
+        for mapping, made in self._made(item, before, times[at], previous):
+            yield from self._mappings(slots, times, there, at + 1, before, (*found, (number, mapping, made)))
 
-    def _follows(self, item: ItemSpec, before: Mapping, last: int, time: int, separator: str) -> bool:
+    def _follows(
+        self, item: ItemSpec, before: Mapping, last: int, time: int, separator: str, previous: Mapping | None
+    ) -> bool:
         if separator == ",":
             return time in self.visible and not any(last < t < time for t in self.visible)
         if separator == ";":
-            return not any(self._made(item, before, t) for t in self.times if last < t < time)
+            return not any(self._made(item, before, t, previous) for t in self.times if last < t < time)
         return True
 
     def _any(self, numbers: list[int], before: Mapping, first: int, last: int) -> bool:
         items = [self.spec.items[n] for n in numbers]
         return any(self._made(item, before, t) for item in items for t in self.times if first <= t <= last)
 
-    def _made(self, item: ItemSpec, before: Mapping, time: int) -> list[Mapping]:
-        """All joins of a mapping with what an item has at a time."""
-        found: list[Mapping] = []
+    def _made(
+        self, item: ItemSpec, before: Mapping, time: int, previous: Mapping | None = None
+    ) -> list[tuple[Mapping, tuple[str, ...]]]:
+        """All joins of a mapping with what an item has at a time, with the texts of what it has."""
+        found: list[tuple[Mapping, tuple[str, ...]]] = []
+        names = dict.fromkeys(v for name in item.names for v in self.spec.gpm(name).variables)
         here = [event for event in self.events if event.time == time]
         for way in item.ways:
             options = [[s for event in here for s in self.spec.gpm(name).solutions(event)] for name in way]
             for chosen in product(*options):
-                joined = dict(before)
+                joined, made = dict(before), dict[str, Value]()
                 for name, solution in zip(way, chosen, strict=True):
                     if any(joined.get(v, x) != x for v, x in solution.items()):
                         break
                     joined |= solution
-                    if not self.spec.gpm(name).holds(joined):
+                    made |= solution
+                    if not self.spec.gpm(name).holds(joined, previous):
                         break
                 else:
-                    found.append(joined)
+                    found.append((joined, tuple(_term_text(made.get(v)) for v in names)))
         return found
 
     def _in_window(self, first: int, last: int) -> bool:
@@ -391,6 +450,11 @@ class _Tries:
                 row.append(sum(there) if len(there) == len(values) else None)
         row += [COMPUTED[name][1](final.get(variable)) for name, variable in self.spec.computed]
         return tuple(row)
+
+
+def _term_text(value: Value) -> str:
+    """What terms are ordered by: their text as N-Triples, nothing first."""
+    return "" if value is None else f"<{value.text}>" if isinstance(value, Iri) else f'"{value}"^^<{XSD_INTEGER}>'
 
 
 # Random ones
@@ -429,6 +493,62 @@ def varied(seed: int) -> tuple[Spec, list[GraphSpec]]:
         elif not places:
             continue
         return replace(spec, gpms=gpms), random_events(random)
+
+
+def choosing(seed: int) -> tuple[Spec, list[GraphSpec]]:
+    """A query with PREV in the filters of a repetition, one that takes the longest or shortest matches, or both."""
+    random = Random(f"choosing {seed}")
+    while True:
+        spec, events = varied(random.randrange(10**6)) if random.random() < 0.2 else example(random.randrange(10**6))
+        looks_back = _looking_back(spec, random)
+        spec = looks_back if random.random() < 0.7 else spec
+        chooses = _chosen(spec, random)
+        result = chooses if random.random() < 0.7 else spec
+        if not result.choice and all(gpm.rises is None for gpm in result.gpms):
+            continue
+        if random.random() < 0.2 or answers(result, events):
+            return result, events
+
+
+def _looking_back(spec: Spec, random: Random) -> Spec:
+    """With a PREV in each GPM that is in one repetition, and whose value nothing before it has."""
+    gpms = list(spec.gpms)
+    for number, gpm in enumerate(gpms):
+        uses = [n for n, item in enumerate(spec.items) if gpm.name in item.names]
+        if len(uses) > 1 or spec.items[uses[0]].quantifier != "+":
+            continue
+        before = {
+            v
+            for item in spec.items[: uses[0]]
+            if item.quantifier != "!"
+            for n in item.names
+            for v in spec.gpm(n).variables
+        }
+        if gpm.value is not None and gpm.value not in before:
+            others = sorted(v for v in before if v.startswith("v"))
+            rises: list[str | int] = ["", "", random.randrange(3), gpm.value, *others]
+            gpms[number] = replace(gpm, rises=random.choice(rises))
+    return replace(spec, gpms=tuple(gpms))
+
+
+def _chosen(spec: Spec, random: Random) -> Spec:
+    """With LONGEST or SHORTEST, and maybe SKIP, if there is something to choose from."""
+    items = tuple(
+        replace(
+            i,
+            separator=";" if i.separator == ":" else i.separator,
+            quantifier="" if i.quantifier == "?" else i.quantifier,
+        )
+        for i in spec.items
+    )
+    if items[-1].quantifier == "!" or not any(item.quantifier == "+" for item in items):
+        return spec
+    names = [name for item in items for name in dict.fromkeys(item.names)]
+    targets = [n for n, i in enumerate(items) if i.quantifier != "!" and names.count(i.names[0]) == 1]
+    skip = random.choice(("", "PAST END", "PAST END", *(("TO FIRST", "TO LAST") if targets else ())))
+    window = None if spec.window is not None and spec.window[0] == "events" else spec.window
+    choice, to = random.choice(("LONGEST", "LONGEST", "SHORTEST")), random.choice(targets or [0])
+    return replace(spec, items=items, window=window, choice=choice, skip=skip, to=to)
 
 
 def static_knowledge() -> RdfTriples:

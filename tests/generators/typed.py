@@ -15,8 +15,7 @@ from augury.core.clock import Duration, Timestamp
 from augury.core.model import Event, Iri, Term, Value
 from tests.generators import mixtures
 from tests.generators.mixtures import INPUTS, MixtureWriter
-from tests.generators.run_stories import few
-from tests.generators.state_programs import Story, happenings, settings
+from tests.generators.state_programs import Story
 
 NOON = 1_767_268_800_000_000  # 2026-01-01 12:00
 POOLS: dict[str, tuple[Value, ...]] = {
@@ -156,11 +155,4 @@ def story(seed: object) -> Story:
         args = (writer.pick(keyed), writer.pick(values))
         return Event(writer.pick(types), args, end - writer.pick(lengths), end, id)
 
-    actions = happenings(number, event, writer.told)
-    if writer.runs:
-        actions = few(actions, writer.pick([6, 8, 10]))
-    opened = settings(writer, actions)
-    chosen = "LONGEST" in text or "SHORTEST" in text
-    if chosen and opened["emit"] == "final" and opened["longest"] is None and writer.chance(70):
-        opened["longest"] = max(lengths)
-    return Story(text, actions, **opened)  # type: ignore[arg-type]
+    return mixtures.happening(text, number, event, writer, lengths)

@@ -20,8 +20,9 @@ def all_cases() -> tuple[Case, ...]:
 
 
 def chooses(plan: Plan) -> bool:
-    """Whether a run is chosen in a program: its answers are final once something has ended it, and maybe never."""
-    return any(isinstance(n, Run) and n.which != "ALL" for rule in plan.rules for n in walk(rule.body))
+    """Whether a run is chosen in a program, or a match of a query: its answers are final once something has ended it, and maybe never."""
+    runs = any(isinstance(n, Run) and n.which != "ALL" for rule in plan.rules for n in walk(rule.body))
+    return runs or any(query.choice.which != "ALL" for query in plan.graph_queries)
 
 
 def clock_windows(plan: Plan) -> list[Windows]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
+from augury.algebra.nodes import SkipTo
 from augury.core.clock import Timestamp
 from augury.core.errors import NOWHERE, Span
 
@@ -103,11 +104,46 @@ class Expression:
 
     variables   all that it uses, in the order of the text. One that the mapping does not bind is an error of SPARQL,
                 except inside BOUND and COALESCE: a filter fails, a column is null.
+    previous    the values that it has of the iteration before; only filters of GPMs that repeat have some.
     """
 
     text: str
     variables: tuple[str, ...]
     span: Span = _SPAN
+    previous: tuple[PreviousValue, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The text with each PREV as it is written."""
+        text = self.text
+        for value in reversed(self.previous):
+            text = text.replace(f"?{value.name}", value.shown)
+        return text
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The variables that it uses of the iteration that it is asked of, those of defaults among them."""
+        defaults = (v for value in self.previous if value.default for v in value.default.variables)
+        return tuple(dict.fromkeys((*self.variables, *defaults)))
+
+
+@dataclass(frozen=True)
+class PreviousValue:
+    """`PREV(?v, default)` in a filter: what `?v` was one iteration of a `+` earlier, as a variable of the filter's text.
+
+    name      of that variable: none that is written has such a name.
+    of        a variable that is each iteration's own. Unbound where the iteration before has not bound it.
+    default   what it is in the first iteration, by the mapping there. Without one the filter is not asked of the first.
+    """
+
+    name: str
+    of: str
+    default: Expression | None = None
+    span: Span = _SPAN
+
+    @property
+    def shown(self) -> str:
+        return f"PREV(?{self.of}{f', {self.default.text}' if self.default else ''})"
 
 
 @dataclass(frozen=True)
@@ -119,8 +155,8 @@ class Gpm:
                 graph as default graph; GRAPH inside reads the static dataset. Its solutions are a *set* of mappings.
     variables   those that a solution may bind, in the order of the text.
     certain     those that every solution binds: not only in an OPTIONAL, one side of a UNION, or by BIND.
-    filters     filters of the outermost group that use a variable which the pattern does not certainly bind and some
-                other GPM may: they are no part of `pattern`. They are asked of the join of the match so far with a
+    filters     filters of the outermost group that use PREV, or a variable which the pattern does not certainly bind and
+                some other GPM may: they are no part of `pattern`. They are asked of the join of the match so far with a
                 solution, at every place of the GPM in the sequence, also when `;` decides what is next and `!` what is absent.
                 (Where nothing came before, the join is the solution alone.)
     graphs      the names of the static graphs that GRAPH reads, None among them for `GRAPH ?g`; empty where there is no GRAPH.
@@ -246,6 +282,27 @@ def _with(reading: StepSequence, number: int, item: Item) -> Iterator[StepSequen
         yield StepSequence(reading.steps, (*reading.absent, item) if reading.steps else ())
 
 
+@dataclass(frozen=True)
+class MatchChoice:
+    """`LONGEST SKIP TO LAST B`, behind a sequence: which of its matches are taken. Its separators are `,` and `;`.
+
+    A match is compared by the times of its iterations, and what the operand makes at each by itself: its solutions, with
+    its variables in the order of the text as terms in the order of their text, what is unbound first.
+
+    which   LONGEST: of the matches with the same first iteration (and the same values of the partition), those with the
+            most iterations in the first `+` in which they differ; all ties stand. SHORTEST: the fewest. ALL has no skip.
+            Windows and absences are part of what a match is, GROUP BY and HAVING come after.
+    skip    for each value of the partition, matches are taken in the order of their first iterations, then their second,
+            and so on. PAST END: the next one begins after the last time of the one before. SkipTo an item, by its number:
+            no earlier than its first, or last, time, and with a later first iteration. Matches with the same iterations
+            are taken together.
+    """
+
+    which: Literal["ALL", "LONGEST", "SHORTEST"] = "ALL"
+    skip: Literal["PAST END"] | SkipTo | None = None
+    span: Span = _SPAN
+
+
 # What is answered
 
 
@@ -350,6 +407,8 @@ class GraphQuery:
     aggregates  all that the answer and `rows` use, each once.
     rows        what is said of the rows of a match.
     inside      whether a rule has it inside, as GRAPH: no other rule reads its answers.
+    choice      which of the matches are taken. One that is not ALL comes with no `?`, with no `!` at the end, and with no
+                window of events.
 
     A match of a reading: a mapping and a time for each step (for `+`, for each iteration), times strictly increasing. Values
     join by RDF term; comparisons in expressions go by value. Blank nodes are those of their event. Events are those that
@@ -367,6 +426,7 @@ class GraphQuery:
     aggregates: tuple[GraphAggregate, ...] = ()
     rows: RowModifiers = RowModifiers()
     inside: bool = False
+    choice: MatchChoice = MatchChoice()
     span: Span = _SPAN
 
     @property

@@ -89,7 +89,7 @@ def finality_delays(plan: Plan) -> dict[Predicate, int | None]:
         delays += [rule.delay for rule in stratum.rules]
         # An occurrence that lasts may still join a session that has ended.
         delays += [None for rule in stratum.rules for x in rule.nodes if isinstance(x, n.SessionWindow)]
-        delays += [query_delay(query) for query in plan.graph_queries if query.predicate in stratum.types]
+        delays += [d for q in plan.graph_queries if q.predicate in stratum.types for d in (query_delay(q), _choice(q))]
         late = None if None in (*before, *delays) else _most(before) + _most(delays)
         result.update(dict.fromkeys(stratum.types, late))
     return result
@@ -99,6 +99,13 @@ def query_delay(query: GraphQuery) -> int:
     """How long after its end an answer of a query may be given first: something must be absent until its window ends."""
     bounded = isinstance(query.window, Sliding | Tumbling) and query.answers_late
     return query.window.length if bounded else 0  # type: ignore[union-attr]
+
+
+def _choice(query: GraphQuery) -> int | None:
+    """How long after its end an answer of a query that chooses among its matches may be taken back."""
+    if query.choice.which == "ALL":
+        return 0
+    return query.window.length if isinstance(query.window, Sliding | Tumbling) else None
 
 
 def _most(delays: list[int | None]) -> int:

@@ -24,7 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import RunError
 
@@ -146,8 +146,6 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 class DeltaSink(AnswerSink):
-    guarantee: ClassVar[Guarantee] = "exactly once"
-
     def __init__(self, address: Address) -> None:
         self.address, self.options, self.path = address, address.read(TableOutOptions), _path(address)
         if self.options.mode not in ("append", "merge"):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from augury.connectors.addresses import Address
 from augury.connectors.delivery import Delivery, Poison
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import DataError, RunError
 from augury.sources import ENDINGS, SourceFile
@@ -217,8 +217,6 @@ class GrowingFiles(EventSource):
 
 class FileSink(AnswerSink):
     """JSON lines in a file; what a crash left behind the last position is cut off before the steps are repeated."""
-
-    guarantee: ClassVar[Guarantee] = "exactly once"
 
     def __init__(self, address: Address) -> None:
         self.path, self.options = Path(address.path), address.read(FileSinkOptions)

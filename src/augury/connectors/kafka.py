@@ -26,7 +26,7 @@ from augury.connectors.delivery import Delivery, Poison, lines_of
 from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topics_of
 from augury.connectors.payloads import cloud_event_of_headers, decoder_of
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import DataError, RunError
 
@@ -286,7 +286,6 @@ class KafkaSink(AnswerSink):
         self.topic = address.path.strip("/")
         if not self.topic or not address.host:
             raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
-        self.guarantee: Guarantee = "exactly once" if self.options.transactions else "at least once"  # type: ignore[misc]
         self._problems = BrokerProblems(address)
         self._producer: Producer | None = None
         self._steps: Consumer | None = None

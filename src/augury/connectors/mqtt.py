@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import paho.mqtt.client as paho
@@ -121,8 +121,6 @@ class SentMessage(NamedTuple):
 
 
 class MqttSource(EventSource):
-    replayable: ClassVar[bool] = False
-
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(MqttSourceOptions)
         self.topic = address.path.removeprefix("/")

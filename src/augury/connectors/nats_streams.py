@@ -15,7 +15,7 @@ import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import nats
 import orjson
@@ -27,7 +27,7 @@ from nats.js.errors import APIError, NotFoundError
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery, lines_of
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import RunError
 
@@ -208,8 +208,6 @@ def _line(subject: str, number: int, data: bytes) -> bytes:
 
 
 class SubjectSink(AnswerSink):
-    guarantee: ClassVar[Guarantee] = "idempotent by id"
-
     def __init__(self, address: Address) -> None:
         self.address, self.options, self.subject = address, address.read(SubjectOptions), _subject_of(address)
         self._connection: JetStream | None = None

@@ -12,13 +12,12 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
 from augury.core.errors import DataError, RunError
 
-PayloadFormat: TypeAlias = Literal["json", "csv", "avro", "protobuf"]
 Decoder: TypeAlias = Callable[[bytes], dict[str, Any]]
 _FRAME = struct.Struct(">bI")  # of a schema registry: zero, and the number of the schema
 _TIMEOUT = 10.0

@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 import psycopg
@@ -30,14 +30,13 @@ from psycopg import pq, sql
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import RunError
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _FEEDBACK = 5.0  # seconds between two reports of how far we are
 _MOST = 8 << 20  # bytes of changes in a delivery, but for those of one transaction
-_WAITING = ("55006", "57P03", "53300")  # the slot is active still, the server starts, too many connections
 _NOTIFIED = 7900  # bytes of a notification
 _WHOLE, _FLOAT, _BOOL, _JSON = {20, 21, 23, 26}, {700, 701}, {16}, {114, 3802}
 _NUMERIC = 1700
@@ -470,8 +469,6 @@ def _row(body: bytes, offset: int, old: Row | None) -> tuple[Row, int]:
 
 
 class TableSink(AnswerSink):
-    guarantee: ClassVar[Guarantee] = "exactly once"
-
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(TableSinkOptions)
         self.where = TableAddress.of(address, self.options.sslmode)

@@ -44,8 +44,6 @@ class IterableSource(EventSource):
 class CallbackSink(AnswerSink):
     """Calls a function with each change, as a dict with `op`, `type`, `args`, `start`, `end`, `id` and `trace`."""
 
-    guarantee: ClassVar = "at least once"
-
     def __init__(self, function: Callable[[dict[str, Any]], object]) -> None:
         self.function = function
 

@@ -14,7 +14,7 @@ import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 import redis
@@ -24,7 +24,7 @@ from redis.retry import Retry
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery, lines_of
 from augury.connectors.rendering import RenderedChanges
-from augury.connectors.sink import AnswerSink, Guarantee
+from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
 from augury.core.errors import RunError
 
@@ -173,8 +173,6 @@ def _value(text: bytes) -> Any:
 
 
 class EntrySink(AnswerSink):
-    guarantee: ClassVar[Guarantee] = "exactly once"
-
     def __init__(self, address: Address) -> None:
         self.address, self.options, self.stream = address, address.read(EntrySinkOptions), _stream_of(address)
         self._client: Any = None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
 
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.source import Position
-
-Guarantee = Literal["exactly once", "idempotent by id", "at least once"]
 
 
 class AnswerSink(ABC):
@@ -19,8 +16,6 @@ class AnswerSink(ABC):
     it stores the number of the last step with the changes, or cuts back to a position, and where a change is written by
     id. Elsewhere a step that was under way in a crash is written a second time.
     """
-
-    guarantee: ClassVar[Guarantee] = "at least once"
 
     def open(self, position: Position | None) -> int | None:
         """Begins behind a position that `position` returned. The last step that the sink holds, where it stores that.

@@ -18,11 +18,10 @@ class UnavailableError(AuguryError):
 class EventSource(ABC):
     """Where events come from. One thread opens, polls and closes it; `commit` may come from another one.
 
-    A source is `replayable` where `open(position)` delivers again whatever came behind a position. The others deliver
-    what was not committed again, if anything: what they deliver is on disk before it is committed.
+    Of most sources `open(position)` delivers again whatever came behind a position. The others deliver what was not
+    committed again, if anything: what they deliver is on disk before it is committed.
     """
 
-    replayable: ClassVar[bool] = True
     parted: ClassVar[bool] = False  # whether time passes in each part by itself
     sampled: ClassVar[bool] = False  # whether reading some events changes nothing on the other side
     blocking: ClassVar[bool] = False  # whether `fetch` may take longer than it was asked to

@@ -10,7 +10,6 @@ import os
 import select
 import sys
 from collections.abc import Sequence
-from typing import ClassVar
 
 from augury.connectors.addresses import Address
 from augury.connectors.delivery import Delivery
@@ -23,8 +22,6 @@ _READ = 1 << 20
 
 
 class StandardInput(EventSource):
-    replayable: ClassVar[bool] = False
-
     def __init__(self, address: Address) -> None:
         self._held = b""
         self._lines = 0

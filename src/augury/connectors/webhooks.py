@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import orjson
@@ -89,8 +89,6 @@ class ReceivedRequest:
 
 
 class ListenSource(EventSource):
-    replayable: ClassVar[bool] = False
-
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(ListenOptions)
         host, _, port = address.host.rpartition(":")
@@ -258,8 +256,6 @@ class HookHandler(BaseHTTPRequestHandler):
 
 class ServerSentEvents(EventSource):
     """Follows a stream of server-sent events, whose `id` is that of an event that names none; it resumes behind the last one."""
-
-    replayable: ClassVar[bool] = False
 
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(EventStreamOptions, others=True)

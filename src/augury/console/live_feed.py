@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from threading import Event as Signal
-from threading import Thread
 
 from augury.connectors import DeliveryReader, EventSource, UnavailableError, open_source, opened
 from augury.connectors.addresses import Address
+from augury.console.follower import Follower
 from augury.console.input_log import Setup
 from augury.console.program_text import ProgramText
 from augury.console.watched import WatchedSession
@@ -29,10 +28,11 @@ def is_live(address: str) -> bool:
     return Address.parse(address).scheme != "file"
 
 
-class LiveFeed:
+class LiveFeed(Follower):
     """Polls sources in turn, in a thread of its own."""
 
     def __init__(self, task: Task, text: ProgramText, addresses: Sequence[str], names: ColumnNames) -> None:
+        super().__init__()
         check_registered(task.plan)
         self.task, self.text = task, text
         self.sources = [open_source(address) for address in addresses]
@@ -41,8 +41,6 @@ class LiveFeed:
         self.reader = DeliveryReader(
             task.plan, self._clock, names, strict=task.settings.strict, limits=task.settings.limits
         )
-        self._stopping = Signal()
-        self._thread = Thread(target=self._run, daemon=True)
 
     def _setup(self, clock: Clock) -> Setup:
         task = self.task
@@ -57,17 +55,10 @@ class LiveFeed:
             self.watched.begin(self._setup(clock))
         return clock
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join(5)
-
     def _run(self) -> None:
         with ExitStack() as stack:
             waiting = list(self.sources)
-            while waiting and not self._stopping.is_set():
+            while waiting and not self.stopping.is_set():
                 waiting = [source for source in waiting if not self._attempt(partial(self._open, source, stack))]
             self._poll()
 
@@ -75,7 +66,7 @@ class LiveFeed:
         stack.enter_context(opened(source))
 
     def _poll(self) -> None:
-        while not self._stopping.is_set():
+        while not self.stopping.is_set():
             for source in self.sources:
                 self._attempt(partial(self._tell, source))
             if all(source.finished for source in self.sources):
@@ -89,12 +80,12 @@ class LiveFeed:
                 action()
             except UnavailableError as error:
                 self.watched.problem = f"{error}; trying again"
-                if self._stopping.wait(pause):
+                if self.stopping.wait(pause):
                     return False
                 continue
             except AuguryError as error:
                 self.watched.problem = str(error)
-                self._stopping.set()
+                self.stopping.set()
                 self.watched.live = False
                 return False
             if self.watched.problem.endswith("trying again"):

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from threading import Event as Signal
-from threading import Thread
 from typing import Any
 
 from augury.algebra.plan import Plan
 from augury.console.derivation_graph import without_extra
+from augury.console.follower import Follower
 from augury.console.input_log import Setup
 from augury.console.lane_items import LATE, STANDING
 from augury.console.watched_lanes import HeldSession, WatchedLanes
@@ -159,23 +158,15 @@ class WatchedStream(WatchedLanes):
         return total | {"events": self.counted, "late": self.late_count, "steps": len(self.steps)}
 
 
-class StreamWatcher:
+class StreamWatcher(Follower):
     """Looks at a stream again and again, in a thread of its own."""
 
     def __init__(self, watched: WatchedStream) -> None:
+        super().__init__()
         self.watched = watched
-        self._stopping = Signal()
-        self._thread = Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join(5)
 
     def _run(self) -> None:
-        while not self._stopping.wait(_SECONDS):
+        while not self.stopping.wait(_SECONDS):
             try:
                 self.watched.look()
             except AuguryError as error:

@@ -17,7 +17,6 @@ from augury.editor.name_occurrences import NameOccurrence
 from augury.editor.query_names import query_occurrences
 from augury.editor.remarks import Remarks, read_remarks
 from augury.editor.statements_read import StatementList, WrittenStatement
-from augury.language.rules import syntax as s
 from augury.language.spaseq.query_program import SPASEQ, query_name
 
 _INCLUDE = re.compile(r"""^[ \t]*include\s*["']([^"'\n]*)["']""", re.IGNORECASE | re.MULTILINE)
@@ -280,17 +279,6 @@ class ProjectFiles:
                 start = Span(document.source, 0, len(document.text)).part(r"\b(?P<it>SELECT|CONSTRUCT)\b")
                 return [NamePlace(document, start.start, start.end, name_place.name)]
         return []
-
-    def declarations(self, document: Document, name: str) -> list[s.EventDecl | s.StaticDecl | s.FunctionDecl]:
-        """What the program says of a name's attributes."""
-        return [
-            statement
-            for part in self.related(document)
-            for entry in part.statements.entries
-            if name in entry.defines
-            for statement in entry.statements
-            if isinstance(statement, s.EventDecl | s.StaticDecl | s.FunctionDecl) and statement.name == name
-        ]
 
 
 def _same(first: NameOccurrence, second: NameOccurrence) -> bool:

@@ -175,6 +175,9 @@ QUERY_WORDS: dict[str, tuple[str, str]] = {
     "NAMED": ("a graph that GRAPH reads.", "FROM NAMED <http://e.org/roads>"),
     "WHERE": ("the sequence and its graph patterns.", "WHERE { SEQ(A; B) DEFINE GPM A ON S { … } }"),
     "SEQ": ("the sequence of graph pattern matches. `,` is next to it, `;` skips to the next match, `:` skips to any; `+` repeats, `?` is optional, `!` is absent.", "SEQ(A; B+, C)"),
+    "LONGEST": ("of the matches with the same first event, those in which each `+` comes most often.", "SEQ(A, B+) LONGEST"),
+    "SHORTEST": ("of the matches with the same first event, those in which each `+` comes least often.", "SEQ(A, B+; C) SHORTEST"),
+    "SKIP": ("where the next match may begin: `PAST END`, `TO FIRST` or `TO LAST` an item.", "SEQ(A, B+) LONGEST SKIP PAST END"),
     "DEFINE": ("defines a graph pattern of the sequence.", "DEFINE GPM A ON S { ?car e:speed ?v }"),
     "GPM": ("a graph pattern with a name.", "DEFINE GPM A ON S { ?car e:speed ?v }"),
     "ON": ("the streams whose graphs a pattern matches.", "DEFINE GPM A ON S, T { … }"),
@@ -195,6 +198,7 @@ QUERY_WORDS: dict[str, tuple[str, str]] = {
 # Those of the graph patterns inside.
 PATTERN_WORDS: dict[str, tuple[str, str]] = {
     "FILTER": ("a condition; one on variables of an earlier GPM is asked on the join.", "FILTER(?v > 100)"),
+    "PREV": ("a variable one iteration of a `+` earlier, and its value in the first.", "FILTER(?p > PREV(?p, ?p0))"),
     "OPTIONAL": ("what may be there.", "OPTIONAL { ?car e:owner ?o }"),
     "UNION": ("one pattern or the other.", "{ … } UNION { … }"),
     "MINUS": ("without the solutions of a pattern.", "MINUS { ?car a e:Ambulance }"),

@@ -24,6 +24,7 @@ from augury.algebra.graph_queries import (
     step_variables,
     uses,
 )
+from augury.algebra.nodes import SkipTo
 from augury.core.clock import Timestamp, show_duration
 from augury.explain.tree import Tree
 
@@ -42,6 +43,7 @@ def query_text(query: GraphQuery) -> str:
         "divided",
         [f"by {_variables(query.partition)}: contiguity sees the events of one value"] if query.partition else [],
     )
+    lines += _labelled("taken", _taken(query))
     lines += _labelled("given", [_given(query)])
     for reading in readings(query.items):
         lines += _labelled("sequence", query_tree(query, reading).lines())
@@ -54,8 +56,9 @@ def query_json(query: GraphQuery) -> dict[str, Any]:
         "reads": {stream.name: stream.iri for stream in query.streams},
         "window": _window(query),
         "partition": list(query.partition),
+        "taken": list(_taken(query)),
         "given": _given(query),
-        "gpms": {gpm.name: {"pattern": gpm.pattern, "on_join": [f.text for f in gpm.filters]} for gpm in query.gpms},
+        "gpms": {gpm.name: {"pattern": gpm.pattern, "on_join": [f.shown for f in gpm.filters]} for gpm in query.gpms},
         "sequences": [query_tree(query, reading).as_json() for reading in readings(query.items)],
     }
 
@@ -89,7 +92,25 @@ def _window(query: GraphQuery) -> str:
             assert_never(query.window)
 
 
+def _taken(query: GraphQuery) -> Iterator[str]:
+    """Which matches are taken, where not all are."""
+    choice = query.choice
+    if choice.which != "ALL":
+        yield f"the {choice.which.lower()} matches of each first event"
+    if choice.skip is not None:
+        where = "after its end"
+        if isinstance(choice.skip, SkipTo):
+            where = f"from its {choice.skip.which.lower()} {_names(query.items[choice.skip.part].operand)} on"
+        yield f"in order; after one that is taken the next begins {where}"
+
+
+def _names(operand: Operand) -> str:
+    return " or ".join(use.name for use in uses(operand))
+
+
 def _given(query: GraphQuery) -> str:
+    if query.choice.which != "ALL":
+        return "with its last event, and taken back where another match takes its place"
     if not query.answers_late:
         return "with its last event"
     late = (
@@ -126,7 +147,7 @@ def _step(query: GraphQuery, reading: StepSequence, number: int, step: SequenceS
     joined = [v for v in may_bind(step.item.operand, query) if v in before.may]
     if joined:
         words.append(f"joined on {_variables(joined)}")
-    filters = [condition.text for use in uses(step.item.operand) for condition in query.gpm(use.name).filters]
+    filters = [condition.shown for use in uses(step.item.operand) for condition in query.gpm(use.name).filters]
     if filters:
         words.append(f"where {' and '.join(filters)}")
     if step.repeats:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.graph_queries import (
@@ -27,6 +27,7 @@ from augury.algebra.graph_queries import (
     GraphQuery,
     Item,
     Operand,
+    PreviousValue,
     SelectForm,
     SequenceStep,
     Sliding,
@@ -54,13 +55,15 @@ from augury.algebra.nodes import (
     RunPart,
     RunResult,
     Scan,
+    SkipTo,
     Total,
     Unfold,
+    gap_before,
 )
 from augury.algebra.nodes import Select as Where
 from augury.algebra.plan import Attribute, Plan
 from augury.algebra.scalar import Function
-from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild
+from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Prev, Var, Wild
 from augury.core.clock import SECOND, Timestamp
 from augury.queries.match_rows import MatchRows
 from augury.queries.term_aggregates import TermAggregate
@@ -250,19 +253,54 @@ class _Lowering:
     ) -> tuple[Condition, ...]:
         """The conditions on an operand, beside the agreement of variables of one name."""
         branches = _branches(operand)
-        filters = tuple(tuple(f.text for g in branch for f in self.query.gpm(g).filters) for branch in branches)
-        asked = {v for branch in branches for g in branch for f in self.query.gpm(g).filters for v in f.variables}
         apart = {v for v, name in names.items() if v in bindings.values and bindings.values[v] != Var(name)}
-        if not apart and not any(filters):
-            return ()
-        before = [v for v in bindings.values if v in asked | apart]
-        mine = [v for v in names if v in asked | apart and bindings.values.get(v) != Var(names[v])]
-        args = [*(bindings.values[v] for v in before), *(Var(names[v]) for v in mine)]
+        filters = [f for branch in branches for g in branch for f in self.query.gpm(g).filters]
+        plain = [f for f in filters if not f.previous]
+        conditions = [self._all_hold(operand, plain, apart, bindings, names, number)] if plain or apart else []
+        # A condition with a PREV that has no default is not asked of the first iteration, so that others stand apart.
+        for without_default in (False, True):
+            group = [f for f in filters if f.previous and any(p.default is None for p in f.previous) == without_default]
+            conditions += [self._all_hold(operand, group, set(), bindings, names, number)] if group else []
+        return tuple(conditions)
+
+    def _all_hold(
+        self,
+        operand: Operand,
+        filters: Sequence[Expression],
+        apart: set[str],
+        bindings: _Known,
+        names: Mapping[str, str],
+        number: str,
+    ) -> Condition:
+        """That an operand agrees with the match in some variables, and meets these of its filters."""
+        branches = _branches(operand)
+        texts = tuple(
+            tuple(f.text for g in branch for f in self.query.gpm(g).filters if f in filters) for branch in branches
+        )
+        asked = {v for f in filters for v in f.variables} | apart
+        earlier = {value.name: value for f in filters for value in f.previous}
+        before = [v for v in bindings.values if v in asked]
+        mine = [v for v in names if v in asked and bindings.values.get(v) != Var(names[v])]
+        args = [
+            *(bindings.values[v] for v in before),
+            *(Var(names[v]) for v in mine),
+            *(self._earlier(value, bindings, names) for value in earlier.values()),
+        ]
         if not args:
             args, before = [Const(None)], [_NOTHING]
         if len(branches) > 1:
             args.append(Var(f"#way {number}"))
-        return (self._true(Meets((*before, *mine), len(before), filters), args),)
+        return self._true(Meets((*before, *mine, *earlier), len(before), texts), args)
+
+    def _earlier(self, value: PreviousValue, bindings: _Known, names: Mapping[str, str]) -> Prev:
+        """The value of a variable one iteration earlier."""
+        if value.default is None:
+            return Prev(Var(names[value.of]))
+        values = dict(bindings.values)
+        for v, name in names.items():
+            if v not in bindings.surely:
+                values[v] = self._first_bound(*([values[v]] if v in values else []), Var(name))
+        return Prev(Var(names[value.of]), self._expression(value.default, values))
 
     # Sequences
 
@@ -286,27 +324,52 @@ class _Lowering:
             values |= self._all_iterations(reading, aggregates, results)
         else:
             values = self._aggregated(bindings.values, aggregates, results)
+        where = list(self._windowed(times))
+        if query.choice.which != "ALL":  # which compares matches without what must be absent
+            where += [self._gap(f"!{i}", *gap) for i, gap in enumerate(gaps)]
+            gaps = []
         run = Run(
             tuple(parts),
             query.partition,
             self._among(reading),
             tuple(results),
             () if query.window is None or isinstance(query.window, EventCount) else (query.window.length,),
-            where=tuple(self._windowed(times)),
+            query.choice.which,
+            self._skip(reading),
+            tuple(where),
             span=query.span,
         )
         self._answer(number, run, values, _Gaps(gaps, reading.absent, bindings, times))
+
+    def _skip(self, reading: StepSequence) -> Literal["PAST END"] | SkipTo | None:
+        """Where the next match begins, by the number of a part."""
+        skip = self.query.choice.skip
+        if not isinstance(skip, SkipTo):
+            return skip
+        return replace(skip, part=next(n for n, step in enumerate(reading.steps) if step.number == skip.part))
+
+    def _gap(self, number: str, step: int, item: Item, bindings: _Known) -> NoneInside:
+        """What must be absent in a run before the step of a number."""
+        names = self._names(item.operand, bindings, number)
+        scan = Scan(self.operand(item.operand), self._arguments(item.operand, names, number), item.span)
+        where = self._meets(item.operand, bindings, names, number)
+        return NoneInside(gap_before(step), scan, where, item.span)
+
+    def _names(self, operand: Operand, bindings: _Known, number: str) -> dict[str, str]:
+        """The variables of a scan of an operand: that of the match so far, where both surely bind it, joins by its name."""
+        sure, names = surely_binds(operand, self.query), dict[str, str]()
+        for v in may_bind(operand, self.query):
+            value = bindings.values.get(v)
+            joins = v in bindings.surely and v in sure and isinstance(value, Var) and not value.name.startswith("#")
+            names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{number}"
+        return names
 
     def _step(
         self, number: int, step: SequenceStep, bindings: _Known, results: list[RunResult], times: list[Expr]
     ) -> tuple[RunPart, _Known, Mapping[str, Expr]]:
         """A step as a part of a run, what is known after it, and in an iteration of it."""
         operand, query = step.item.operand, self.query
-        sure, names = surely_binds(operand, query), dict[str, str]()
-        for v in may_bind(operand, query):
-            value = bindings.values.get(v)
-            joins = v in bindings.surely and v in sure and isinstance(value, Var) and not value.name.startswith("#")
-            names[v] = value.name if joins and isinstance(value, Var) else f"{v}#{number}"
+        sure, names = surely_binds(operand, query), self._names(operand, bindings, str(number))
         scan = Scan(self.operand(operand), self._arguments(operand, names, str(number)), step.item.span)
         where = self._meets(operand, bindings, names, str(number))
         each_own = tuple(sorted(name for v, name in names.items() if bindings.values.get(v) != Var(name)))
@@ -467,7 +530,8 @@ class _Lowering:
         """The rule that gives the answer; where something must be absent, by way of a type for matches without that."""
         query, label = self.query, self._name(f"reading {number}")
         body: Node = run
-        if gaps.between or gaps.after or isinstance(query.window, EventCount):
+        chosen = query.choice.which != "ALL"  # before HAVING
+        if gaps.between or gaps.after or chosen or isinstance(query.window, EventCount):
             body, values = self._without(number, run, values, gaps)
         last_step = len(gaps.times) if gaps.after else 0
         if query.rows.group_by:

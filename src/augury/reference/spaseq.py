@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.graph_queries import (
     Both,
     Construct,
     EventCount,
+    Expression,
     Gpm,
     GraphAlternative,
     GraphQuery,
@@ -28,9 +29,11 @@ from augury.algebra.graph_queries import (
     StepSequence,
     Tumbling,
     Use,
+    may_bind,
     readings,
     step_variables,
 )
+from augury.algebra.nodes import PAST_END, SkipTo
 from augury.core.clock import Clock, Timestamp
 from augury.core.errors import DataError
 from augury.core.model import Event, content_id
@@ -44,18 +47,23 @@ from augury.semantics.rdf_by_rdflib import (
     aggregated,
     evaluated,
     holds,
+    key_from,
     order_of,
     triple_line,
     triples_in,
     value_from,
 )
 
+# The time of an iteration, and what its operand makes by itself: its variables in order, by the text of their terms.
+IterationKey: TypeAlias = tuple[int, tuple[tuple[bool, str], ...]]
+
 
 @dataclass(frozen=True)
 class QueryMatch:
     """A match so far: its mapping, the times of its first and last event, the events, and the mappings of each `+`.
 
-    `known` is the time by which it can be given: its last, or later where something must be absent after it.
+    `known` is the time by which it can be given: its last, or later where something must be absent after it. `steps` are
+    its iterations, those of items without `+` among them: the number of the item, and the key in the order of iterations.
     """
 
     mapping: Solution
@@ -64,6 +72,15 @@ class QueryMatch:
     events: tuple[Event, ...]
     iterations: Mapping[int, tuple[Solution, ...]] = field(default_factory=dict)
     known: int = 0
+    steps: tuple[tuple[int, IterationKey], ...] = ()
+
+    @property
+    def order(self) -> tuple[IterationKey, ...]:
+        return tuple(key for _, key in self.steps)
+
+    def times(self, item: int) -> list[int]:
+        """The times of an item."""
+        return [key[0] for number, key in self.steps if number == item]
 
 
 def answers(
@@ -80,7 +97,7 @@ def answers(
     result: list[tuple[Event, Derivation]] = []
     for reading in readings(query.items):
         for begin, visible in _partitions(query, seen, patterns):
-            for match in _Matching(query, reading, clock, patterns, seen, visible, begin).matches():
+            for match in _chosen(query, _Matching(query, reading, clock, patterns, seen, visible, begin).matches()):
                 if match.known <= now:
                     result += [
                         (event, Derivation(query.name, match.events)) for event in _derived(query, reading, match)
@@ -110,6 +127,44 @@ def _partitions(
                         members_of.setdefault(tuple(solution[v] for v in query.partition), {})[event.id] = event
     for values, members in members_of.items():
         yield dict(zip(query.partition, values, strict=True)), list(members.values())
+
+
+# Which matches are taken
+
+
+def _chosen(query: GraphQuery, matches: Iterable[QueryMatch]) -> Iterable[QueryMatch]:
+    """The matches of one value of the partition that LONGEST or SHORTEST, and SKIP, take."""
+    choice = query.choice
+    if choice.which == "ALL":
+        return matches
+    every, best = list(matches), dict[IterationKey, tuple[int, ...]]()
+    for match in every:
+        counts = _counts(query, match)
+        best[match.order[0]] = (max if choice.which == "LONGEST" else min)(best.get(match.order[0], counts), counts)
+    every = [match for match in every if best[match.order[0]] == _counts(query, match)]
+    return every if choice.skip is None else _skipped(choice.skip, every)
+
+
+def _counts(query: GraphQuery, match: QueryMatch) -> tuple[int, ...]:
+    """How often each `+` comes."""
+    return tuple(len(match.times(n)) for n, item in enumerate(query.items) if item.quantifier == "+")
+
+
+def _skipped(skip: Literal["PAST END"] | SkipTo, matches: Iterable[QueryMatch]) -> Iterator[QueryMatch]:
+    """In the order of their iterations, the matches that begin late enough after the one taken before."""
+    before: QueryMatch | None = None
+    for match in sorted(matches, key=lambda m: m.order):
+        if before is None or match.order == before.order or _late_enough(skip, match, before):
+            before = match
+            yield match
+
+
+def _late_enough(skip: Literal["PAST END"] | SkipTo, match: QueryMatch, before: QueryMatch) -> bool:
+    if skip == PAST_END:
+        return match.first > before.last
+    assert isinstance(skip, SkipTo)
+    times = before.times(skip.part)
+    return match.order[0] > before.order[0] and match.first >= (times[0] if skip.which == "FIRST" else times[-1])
 
 
 def _types(gpm: Gpm) -> set[str]:
@@ -152,7 +207,11 @@ class _Matching:
     def _visible_times(self) -> list[int]:
         return sorted(event.end for event in self.visible)
 
-    def _extend(self, mapping: Solution, operand: Operand, time: int) -> Iterator[tuple[Solution, tuple[Event, ...]]]:
+    def _extend(
+        self, mapping: Solution, operand: Operand, time: int, previous: Solution | None = None
+    ) -> Iterator[tuple[Solution, Solution, tuple[Event, ...]]]:
+        """The joins of a mapping with what an operand makes, that by itself, and its events. `previous` is the mapping of
+        the iteration before, where there is one."""
         match operand:
             case Use():
                 gpm = self.query.gpm(operand.name)
@@ -161,26 +220,44 @@ class _Matching:
                         for solution in self.patterns.solutions(gpm, event):
                             if _compatible(mapping, solution):
                                 joined = {**mapping, **solution}
-                                if all(holds(condition, joined) for condition in gpm.filters):
-                                    yield joined, (event,)
+                                if all(_asked(condition, joined, previous) for condition in gpm.filters):
+                                    yield joined, solution, (event,)
             case Both():
-                for left, events in self._extend(mapping, operand.left, time):
-                    for right, more in self._extend(left, operand.right, time):
-                        yield right, (*events, *more)
+                for left, made, events in self._extend(mapping, operand.left, time, previous):
+                    for right, made_right, more in self._extend(left, operand.right, time, previous):
+                        yield right, {**made, **made_right}, (*events, *more)
             case GraphAlternative():
-                yield from self._extend(mapping, operand.left, time)
-                yield from self._extend(mapping, operand.right, time)
+                yield from self._extend(mapping, operand.left, time, previous)
+                yield from self._extend(mapping, operand.right, time, previous)
             case _:
                 assert_never(operand)
 
-    def _makes(self, mapping: Solution, operand: Operand, time: int) -> bool:
-        return any(True for _ in self._extend(mapping, operand, time))
+    def _makes(self, mapping: Solution, operand: Operand, time: int, previous: Solution | None = None) -> bool:
+        return any(True for _ in self._extend(mapping, operand, time, previous))
+
+    def _longer(
+        self,
+        match: QueryMatch | None,
+        mapping: Solution,
+        step: SequenceStep,
+        time: int,
+        previous: Solution | None = None,
+    ) -> Iterator[QueryMatch]:
+        """A match with one more iteration, which joins with a mapping; None begins a match."""
+        for joined, made, events in self._extend(mapping, step.item.operand, time, previous):
+            names = may_bind(step.item.operand, self.query)
+            key = time, tuple((v in made, key_from(made[v]) if v in made else "") for v in names)
+            begun = QueryMatch(joined, time, time, ()) if match is None else match
+            steps = (*begun.steps, (step.number, key))
+            yield replace(begun, mapping=joined, last=time, events=(*begun.events, *events), steps=steps)
 
     # Definitions 10 to 12: which times come after
 
-    def _after(self, mapping: Solution, operand: Operand, last: int, separator: Separator) -> list[int]:
+    def _after(
+        self, mapping: Solution, operand: Operand, last: int, separator: Separator, previous: Solution | None = None
+    ) -> list[int]:
         """The times after `last` at which an operand makes something of a mapping, as a separator has it."""
-        later = (t for t in self._times if t > last and self._makes(mapping, operand, t))
+        later = (t for t in self._times if t > last and self._makes(mapping, operand, t, previous))
         match separator:
             case ":":
                 return list(later)
@@ -188,20 +265,19 @@ class _Matching:
                 return list(islice(later, 1))
             case ",":
                 coming = self._visible_times[bisect_right(self._visible_times, last) :][:1]
-                return [t for t in coming if self._makes(mapping, operand, t)]
+                return [t for t in coming if self._makes(mapping, operand, t, previous)]
 
     # The steps of a match, `+` among them (definitions 13 and 14)
 
     def _first(self, step: SequenceStep) -> Iterator[QueryMatch]:
         for time in self._times:
-            for mapping, events in self._extend(self.begin, step.item.operand, time):
-                yield from self._repeated(step, self.begin, QueryMatch(mapping, time, time, events))
+            for match in self._longer(None, self.begin, step, time):
+                yield from self._repeated(step, self.begin, match)
 
     def _next(self, match: QueryMatch, step: SequenceStep) -> Iterator[QueryMatch]:
         for time in self._after(match.mapping, step.item.operand, match.last, step.item.separator):
             if self._absent(match.mapping, step.absent, match.last + 1, time - 1):
-                for mapping, events in self._extend(match.mapping, step.item.operand, time):
-                    longer = replace(match, mapping=mapping, last=time, events=(*match.events, *events))
+                for longer in self._longer(match, match.mapping, step, time):
                     yield from self._repeated(step, match.mapping, longer)
 
     def _repeated(self, step: SequenceStep, before: Solution, match: QueryMatch) -> Iterator[QueryMatch]:
@@ -216,9 +292,8 @@ class _Matching:
         earlier = match.iterations.get(step.number, ())
         match = replace(match, iterations={**match.iterations, step.number: (*earlier, match.mapping)})
         yield match
-        for time in self._after(before, step.item.operand, match.last, step.between):
-            for mapping, events in self._extend(before, step.item.operand, time):
-                longer = replace(match, mapping=mapping, last=time, events=(*match.events, *events))
+        for time in self._after(before, step.item.operand, match.last, step.between, match.mapping):
+            for longer in self._longer(match, before, step, time, match.mapping):
                 yield from self._repeated(step, before, longer)
 
     def _absent(self, mapping: Solution, items: Iterable[Item], first: int, last: int) -> bool:
@@ -269,6 +344,20 @@ class _Matching:
             bound = bounds[1]
         if self._absent(match.mapping, self.reading.absent, match.last + 1, bound):
             yield replace(match, known=bound)
+
+
+def _asked(condition: Expression, joined: Solution, previous: Solution | None) -> bool:
+    """Whether a filter holds, or is not asked: with a PREV that has no default, of the first iteration."""
+    values = dict(joined)
+    for value in condition.previous:
+        if previous is None and value.default is None:
+            return True
+        if previous is not None:
+            _give(values, value.name, previous.get(value.of))
+        else:
+            assert value.default is not None
+            _give(values, value.name, evaluated(value.default, joined))
+    return holds(condition, values)
 
 
 def _compatible(left: Solution, right: Solution) -> bool:

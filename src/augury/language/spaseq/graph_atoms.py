@@ -14,6 +14,7 @@ from augury.algebra.terms import Var
 from augury.core.errors import Findings, Note, Span
 from augury.language.rules import syntax as s
 from augury.language.spaseq.graph_patterns import join_filters, read_pattern
+from augury.language.spaseq.previous_values import refuse_previous
 from augury.language.spaseq.sparql_text import Prologue
 from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
@@ -24,6 +25,7 @@ def read_graph_atom(span: Span, prefixes: Mapping[str, str], findings: Findings)
     group = Span(span.source, words[2].start, span.end)
     prologue = Prologue(findings, prefixes=dict(prefixes))
     iri = prologue.iri(words[1].text, words[1].span)
+    refuse_previous(words, findings)
     read = read_pattern("A", group, (iri or "",), prologue)
     gpms = None if read is None else join_filters([read], prologue)
     if iri is None or gpms is None:

@@ -10,10 +10,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from augury.algebra import sparql_algebra as p
-from augury.algebra.graph_queries import Expression, Gpm
+from augury.algebra.graph_queries import Expression, Gpm, PreviousValue
 from augury.core.errors import Findings, Span, nearest
+from augury.language.spaseq.previous_values import with_previous
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of, pattern_of
-from augury.language.spaseq.sparql_text import Prologue, SparqlClause, clauses, closing, normal, variables, without
+from augury.language.spaseq.sparql_text import (
+    MADE,
+    Prologue,
+    SparqlClause,
+    clauses,
+    closing,
+    normal,
+    variables,
+    without,
+)
 from augury.language.spaseq.tokens import SparqlToken, pieces_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
@@ -32,6 +42,7 @@ class Pattern:
     words: tuple[SparqlToken, ...]
     sparql: p.Pattern
     span: Span
+    previous: tuple[PreviousValue, ...] = ()
 
     @property
     def may_bind(self) -> frozenset[str]:
@@ -43,11 +54,15 @@ def read_pattern(name: str, span: Span, streams: tuple[str, ...], prologue: Prol
     words = tuple(pieces_of(span))
     if _refused(words, prologue.findings):
         return None
+    with_values = with_previous(words, prologue)
+    if with_values is None:
+        return None
+    words, previous = with_values
     text = normal(words, prologue)
     if text is None:
         return None
     try:
-        return Pattern(name, streams, words, pattern_of(text), span)
+        return Pattern(name, streams, words, pattern_of(text), span, previous)
     except NotSparql as error:
         report(error, span, prologue.findings)
         return None
@@ -104,7 +119,8 @@ def join_filters(patterns: list[Pattern], prologue: Prologue) -> tuple[Gpm, ...]
 def _gpm(pattern: Pattern, others: frozenset[str], prologue: Prologue) -> Gpm | None:
     outermost = [c for c in clauses(pattern.words, "FILTER") if c.depth == 1]
     certain = p.certainly_binds(pattern.sparql)
-    joined = [c for c in outermost if set(_seen(c.body)) & (others - certain)]
+    elsewhere = (others - certain) | {value.name for value in pattern.previous}
+    joined = [c for c in outermost if set(_seen(c.body)) & elsewhere]
     findings = prologue.findings
     kept = without(pattern.words, joined)
     _check_scope(pattern, joined, others, findings)
@@ -135,7 +151,9 @@ def _filter(clause: SparqlClause, pattern: Pattern, prologue: Prologue) -> Expre
     except NotSparql as error:
         report(error, pattern.span, prologue.findings)
         return None
-    return Expression(text.text, variables(clause.body), clause.span)
+    names = variables(clause.body)
+    previous = tuple(value for value in pattern.previous if value.name in names)
+    return Expression(text.text, tuple(v for v in names if MADE not in v), clause.span, previous)
 
 
 def _seen(words: Sequence[SparqlToken]) -> tuple[str, ...]:
@@ -169,7 +187,7 @@ def _check_scope(pattern: Pattern, joined: list[SparqlClause], others: frozenset
         inside = set(_inside_exists(clause)) if has_exists else set()
         for piece in clause.pieces:
             name = piece.text[1:]
-            if piece.kind != "var" or name in bound or (here and name in others):
+            if piece.kind != "var" or name in bound or (here and name in others) or MADE in name:
                 continue
             if name in others:
                 _hidden(clause, piece, pattern, findings)

@@ -29,6 +29,7 @@ from augury.core.clock import UNITS, Timestamp, read_timestamp
 from augury.core.errors import Findings, Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import Pattern, join_filters, read_pattern, report
+from augury.language.spaseq.match_choices import read_choice
 from augury.language.spaseq.query_checks import check_sequence, warn_of
 from augury.language.spaseq.query_rows import QueryExpressions, read_keys, read_rows
 from augury.language.spaseq.sparql_mistakes import NotSparql, template_triples
@@ -66,10 +67,19 @@ class _Query:
         gpms = join_filters([p for p in patterns if p.name in used], self.prologue)
         if gpms is None:
             return None
-        shape = GraphQuery(
-            self.name, streams, items, gpms, SelectForm(()), window, partition, datasets, span=self.tree.span
-        )
         before = len(self.findings.errors)
+        shape = GraphQuery(
+            self.name,
+            streams,
+            items,
+            gpms,
+            SelectForm(()),
+            window,
+            partition,
+            datasets,
+            choice=read_choice(self.tree.sequences[0].choice, items, window, self.findings),
+            span=self.tree.span,
+        )
         check_sequence(shape, self.tree, self.findings)
         return self._answered(shape) if len(self.findings.errors) == before else None
 

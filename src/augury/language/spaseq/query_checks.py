@@ -16,7 +16,9 @@ from augury.algebra.graph_queries import (
     Use,
     may_bind,
     readings,
+    step_variables,
     surely_binds,
+    uses,
 )
 from augury.core.clock import Kind, Timestamp
 from augury.core.errors import Findings, Note, Span, nearest
@@ -29,6 +31,7 @@ def check_sequence(query: GraphQuery, tree: t.QueryTree, findings: Findings) -> 
     """What does not need the answer: it would only give errors that follow from these."""
     _check_ends(query, findings)
     _check_filters(query, findings)
+    _check_previous(query, findings)
     _check_partition(query, tree, findings)
 
 
@@ -54,7 +57,7 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
         for use, seen in _before(item.operand, frozenset(before), query):
             gpm = query.gpm(use.name)
             for condition in gpm.filters:
-                for name in condition.variables:
+                for name in condition.needs:
                     if name in seen or name in gpm.variables:
                         continue
                     if name in _absent(query):
@@ -70,6 +73,31 @@ def _check_filters(query: GraphQuery, findings: Findings) -> None:
                         )
         if item.quantifier != "!":
             before.update(may_bind(item.operand, query))
+
+
+def _check_previous(query: GraphQuery, findings: Findings) -> None:
+    """PREV asks for a variable that each iteration of a `+` has of its own, wherever its GPM stands."""
+    for number, item in enumerate(query.items):
+        filters = [condition for use in uses(item.operand) for condition in query.gpm(use.name).filters]
+        for value in (value for condition in filters for value in condition.previous):
+            mistake = _not_own(value.of, number, query)
+            if mistake is not None:
+                hint = "PREV takes a variable that is first bound in an item with `+`"
+                message = f"{value.span.quoted} asks for the iteration before, and {mistake}"
+                findings.add("E237", message, value.span, Note("matched here", item.span), hint=hint)
+
+
+def _not_own(name: str, number: int, query: GraphQuery) -> str | None:
+    """Why the iterations of an item do not have a variable of their own; None where they do."""
+    item = query.items[number]
+    if item.quantifier != "+":
+        return f"{item.span.quoted} does not repeat"
+    if name not in may_bind(item.operand, query):
+        return f"{item.span.quoted} does not bind `?{name}`"
+    steps = [(r, n) for r in readings(query.items) for n, step in enumerate(r.steps) if step.number == number]
+    if any(name not in step_variables(reading, n, query).surely for reading, n in steps):
+        return f"`?{name}` has its value before {item.span.quoted}"
+    return None
 
 
 def _absent(query: GraphQuery) -> set[str]:
@@ -141,6 +169,7 @@ def warn_of(query: GraphQuery, findings: Findings) -> None:
             first_word(query.span),
             hint="give it a window: WITHIN 30 MINUTES",
         )
+    _warn_of_endless(query, findings)
     for item, after in zip(query.items, query.items[1:], strict=False):
         if item.quantifier == "!" and _directly(item, after) and not query.partition:
             findings.add(
@@ -149,6 +178,20 @@ def warn_of(query: GraphQuery, findings: Findings) -> None:
                 item.span,
                 hint="let the item after it stand behind `;` or `:`",
             )
+
+
+def _warn_of_endless(query: GraphQuery, findings: Findings) -> None:
+    """Under LONGEST, a repetition that begins the sequence skips what is no iteration, so nothing ends it but the window."""
+    first, *others = (item for item in query.items if item.quantifier != "!")
+    if query.choice.which != "LONGEST" or first.quantifier != "+":
+        return
+    if others:
+        message = f"LONGEST lets {first.span.quoted} go on past {others[0].span.quoted}: it skips what lies between"
+        hint = "begin with another item, after which iterations are contiguous, or say SHORTEST"
+        findings.add("W315", message, first.span, Note("what it goes past", others[0].span), hint=hint)
+    elif query.window is None:
+        message = f"nothing can end {first.span.quoted}, so the longest match is never final"
+        findings.add("W312", message, first.span, hint="give the query a window: WITHIN 30 MINUTES")
 
 
 def _directly(item: Item, after: Item) -> bool:

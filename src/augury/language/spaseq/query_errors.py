@@ -202,7 +202,18 @@ def _other_form(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
     return None
 
 
+def _choice(spot: QueryErrorSpot) -> tuple[str, str | None] | None:
+    """SKIP, LONGEST and the words of rules for runs, which stand behind the parentheses of SEQ."""
+    if spot.word == "SKIP":
+        return "SKIP does not say where to", "write SKIP PAST END, SKIP TO FIRST B or SKIP TO LAST B, where B is in SEQ"
+    if spot.word in ("LONGEST", "SHORTEST"):
+        return f"{spot.word} does not stand here", f"it stands behind the sequence: SEQ(A, B+) {spot.word}"
+    if spot.word == "ALL" and "LONGEST" in spot.expected:
+        return "unexpected `ALL`", "all matches are answered without it; leave it away"
+    return None
+
+
 _CAUSES = (
-    _nothing, _trailing_separator, _joined_bare, _leading_not, _several_quantifiers, _word_not, _nameless_stream, _csparql_range,
+    _nothing, _choice, _trailing_separator, _joined_bare, _leading_not, _several_quantifiers, _word_not, _nameless_stream, _csparql_range,
     _missing_on, _several_streams, _triples_outside, _other_form, _slip,
 )  # fmt: skip

@@ -36,7 +36,8 @@ class _Printer:
             self._unit(clause.span, [_clause(clause)])
         self.lines.append("WHERE {")
         for sequence in tree.sequences:
-            self._unit(sequence.span, [f"SEQ({show_items(sequence.items)})"], INDENT)
+            words = [f"SEQ({show_items(sequence.items)})", *_choice(sequence.choice)]
+            self._unit(sequence.span, [" ".join(words)], INDENT)
         for define in tree.defines:
             self._blank()
             names = ", ".join(name.text for name in define.streams)
@@ -135,6 +136,15 @@ def show_items(items: Sequence[t.ItemText]) -> str:
         between = "" if not number else " : " if item.separator == ":" else f"{item.separator} "
         text += between + _operand(item.operand) + item.quantifier
     return text
+
+
+def _choice(choice: t.ChoiceText | None) -> Iterator[str]:
+    if choice is None:
+        return
+    if choice.which:
+        yield choice.which
+    if choice.skip:
+        yield f"SKIP {choice.skip}{f' {choice.to.text}' if choice.to else ''}"
 
 
 def _operand(operand: t.OperandText) -> str:

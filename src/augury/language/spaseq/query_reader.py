@@ -154,16 +154,30 @@ class _QueryReader(Transformer_NonRecursive[Token, t.QueryTree]):
     def where(self, meta: Meta, *parts: Token | t.SequencePattern | t.Define | None) -> _Where:
         return parts
 
-    def sequence(self, meta: Meta, *parts: Token | _Item) -> t.SequencePattern:
+    def sequence(self, meta: Meta, *parts: Token | _Item | t.ChoiceText | None) -> t.SequencePattern:
         items: list[t.ItemText] = []
         separator: Separator = ","
-        for part in parts[2:-1]:
+        *written, choice = parts[2:]
+        for part in written[:-1]:
             if isinstance(part, Token):
                 separator = cast(Separator, str(part))
             else:
-                operand, quantifier, span = part
+                operand, quantifier, span = cast(_Item, part)
                 items.append(t.ItemText(operand, quantifier, separator, span))
-        return t.SequencePattern(tuple(items), self._span(meta))
+        return t.SequencePattern(tuple(items), cast("t.ChoiceText | None", choice), self._span(meta))
+
+    def choice(self, meta: Meta, *parts: Token | tuple[Token, ...] | None) -> t.ChoiceText:
+        which = next((str(part).upper() for part in parts if isinstance(part, Token)), "")
+        word, *name = next((part for part in parts if isinstance(part, tuple)), ("",))
+        skip = " ".join(str(word).upper().split()[1:])
+        to = self._name(name[0]) if name else None
+        return t.ChoiceText(which, skip, to, self._span(meta))  # type: ignore[arg-type]
+
+    def which(self, meta: Meta, token: Token) -> Token:
+        return token
+
+    def skip(self, meta: Meta, *tokens: Token) -> tuple[Token, ...]:
+        return tokens
 
     def item(self, meta: Meta, operand: t.OperandText, quantifier: Token | None = None) -> _Item:
         return operand, cast(Quantifier, str(quantifier or "")), self._span(meta)

@@ -22,11 +22,10 @@ from augury.algebra.graph_queries import (
 from augury.core.errors import Note, Span, nearest
 from augury.language.spaseq import query_tree as t
 from augury.language.spaseq.graph_patterns import AGGREGATES, refuse_changing, report
+from augury.language.spaseq.previous_values import refuse_previous
 from augury.language.spaseq.sparql_mistakes import NotSparql, expression_of
-from augury.language.spaseq.sparql_text import Prologue, closing, normal, variables
+from augury.language.spaseq.sparql_text import MADE, Prologue, closing, normal, variables
 from augury.language.spaseq.tokens import SparqlToken, pieces_of
-
-MADE = "·"  # in the names of variables that stand for aggregates and keys: none that is written has it
 
 
 @dataclass
@@ -92,6 +91,7 @@ class QueryExpressions:
         """An expression, its aggregates taken out; None where it is wrong, which is reported."""
         before = len(self.prologue.findings.errors)
         refuse_changing(words, self.prologue.findings)
+        refuse_previous(words, self.prologue.findings)
         for piece in words:
             if piece.is_word("EXISTS"):
                 self._report("E250", "EXISTS stands in a GPM, which has a graph to look at", piece.span)

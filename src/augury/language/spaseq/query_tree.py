@@ -120,8 +120,19 @@ class ItemText:
 
 
 @dataclass(frozen=True)
+class ChoiceText:
+    """`LONGEST SKIP TO LAST B`; `which` is empty where SKIP stands alone."""
+
+    which: Literal["", "LONGEST", "SHORTEST"]
+    skip: Literal["", "PAST END", "TO FIRST", "TO LAST"] = ""
+    to: QueryName | None = None
+    span: Span = _SPAN
+
+
+@dataclass(frozen=True)
 class SequencePattern:
     items: tuple[ItemText, ...]
+    choice: ChoiceText | None = None
     span: Span = _SPAN
 
 

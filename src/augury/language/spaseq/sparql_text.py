@@ -14,6 +14,7 @@ from augury.algebra.sparql_conditions import KNOWN_PREFIXES
 from augury.core.errors import Findings, Span, misspelt
 from augury.language.spaseq.tokens import SparqlToken
 
+MADE = "·"  # in the names of variables that stand for aggregates, keys and earlier values: none that is written has it
 _STRING = "<http://www.w3.org/2001/XMLSchema#string>"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -25,6 +26,7 @@ class Prologue:
     findings: Findings
     base: str | None = None
     prefixes: dict[str, str] = field(default_factory=lambda: dict(KNOWN_PREFIXES))
+    previous: int = 0  # how many values of iterations before its filters ask for
 
     def iri(self, text: str, span: Span) -> str | None:
         """The IRI that `<…>` or a prefixed name stands for; None where that is a mistake, which is reported."""

@@ -32,14 +32,14 @@ _OPEN, _CLOSE = {"(": ")", "{": "}", "[": "]"}, {")": "(", "}": "{", "]": "["}
 
 KEYWORDS = {
     "BASE", "PREFIX", "SELECT", "DISTINCT", "REDUCED", "CONSTRUCT", "INTO", "WITHIN", "TUMBLING", "PARTITION", "BY", "FROM",
-    "STREAM", "NAMED", "WHERE", "SEQ", "DEFINE", "GPM", "ON", "GROUP", "HAVING", "ORDER", "ASC", "DESC", "LIMIT", "OFFSET",
+    "STREAM", "NAMED", "WHERE", "SEQ", "LONGEST", "SHORTEST", "SKIP", "DEFINE", "GPM", "ON", "GROUP", "HAVING", "ORDER", "ASC", "DESC", "LIMIT", "OFFSET",
     "AS",
 }  # fmt: skip
 
 
 SPARQL_WORDS = {
     "FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH", "BIND", "VALUES", "UNDEF", "EXISTS", "NOT", "IN", "AS", "SERVICE", "SILENT", "SELECT",
-    "WHERE", "DISTINCT", "SEPARATOR",
+    "WHERE", "DISTINCT", "SEPARATOR", "PREV",
 }  # fmt: skip
 
 
@@ -153,6 +153,8 @@ class _Scanner:
             self._sequence()
         elif word == "FROM" and (kind := self._after(r"\s+(STREAM|NAMED)\b")):
             self._joined(piece, f"FROM_{kind}")
+        elif word == "SKIP" and (kind := self._after(r"\s+(PAST\s+END|TO\s+FIRST|TO\s+LAST)\b")):
+            self._joined(piece, "_".join(["SKIP", *kind.split()]), 2)
         elif word == "TUMBLING" and self._after(r"""\s+(FROM)\s*(?=[\d"'+-])"""):
             self._joined(piece, "TUMBLING_FROM")
         elif word in ("PARTITION", "GROUP", "ORDER") and self._after(r"\s+(BY)\b"):
@@ -161,9 +163,9 @@ class _Scanner:
             self._add(word if word in KEYWORDS else "WORD", piece)
 
     def _name_expected(self) -> bool:
-        """Whether any word is a name here: after GPM, STREAM and ON, and in the list after ON."""
+        """Whether any word is a name here: after GPM, STREAM, SKIP TO LAST and ON, and in the list after ON."""
         tokens = self.found.tokens
-        if self._before("GPM", "FROM_STREAM", "ON"):
+        if self._before("GPM", "FROM_STREAM", "ON", "SKIP_TO_FIRST", "SKIP_TO_LAST"):
             return True
         return self._before("COMMA") and len(tokens) > 1 and tokens[-2].type == "NAME"
 
@@ -174,11 +176,11 @@ class _Scanner:
         match = re.compile(pattern, re.IGNORECASE).match(self.text, self.at)
         return match.group(1).upper() if match else ""
 
-    def _joined(self, piece: SparqlToken, type: str) -> None:
-        """Two words that are one token."""
-        second = self._next(PIECES)
-        assert second is not None
-        self._add(type, SparqlToken("word", self.text[piece.start : second.end], piece.start))
+    def _joined(self, piece: SparqlToken, type: str, more: int = 1) -> None:
+        """Several words that are one token."""
+        for _ in range(more):
+            self._next(PIECES)
+        self._add(type, SparqlToken("word", self.text[piece.start : self.at], piece.start))
 
     def _sequence(self) -> None:
         """What stands in the parentheses of SEQ, where `A:B` is a sequence and no name, and `?` is no variable."""

@@ -178,11 +178,11 @@ def merge_rows(rows: RowIds, group: Array, data: RowData, pool: TotalsPool) -> i
 
 
 @helper
-def first_ending(low: int, ends: Times, first: int, last: int) -> int:
-    """The first position of a segment whose row ends at `low` or later."""
+def less_in(values: Array, first: int, last: int, limit: int) -> int:
+    """The first position of a sorted part whose value is not less than a limit."""
     while first < last:
         middle = (first + last) // 2
-        if ends[middle] < low:
+        if values[middle] < limit:
             first = middle + 1
         else:
             last = middle
@@ -200,7 +200,7 @@ def remove_rows(rows: RowIds, group: Array, data: RowData, alive: Flags, pool: T
             j += 1
         if g >= 0:
             first, last = spans[g, FIRST], spans[g, FIRST] + spans[g, SIZE]
-            to = first_ending(data[END, rows[i]], ends, first, last)
+            to = less_in(ends, first, last, data[END, rows[i]])
             low = -1
             for here in range(to, last):
                 if alive[slots[here]]:
@@ -275,8 +275,8 @@ def totals_within(
             continue
         first = start = spans[g, FIRST]
         if most == 0:
-            first = first_ending(begin, ends, start, start + spans[g, SIZE])
-        last = first_ending(highs[i] + 1, ends, first, start + spans[g, SIZE])
+            first = less_in(ends, start, start + spans[g, SIZE], begin)
+        last = less_in(ends, first, start + spans[g, SIZE], highs[i] + 1)
         if most > 0 and last - first > most:
             first = last - most
             same_end = ends[first - 1] == ends[first]
@@ -319,7 +319,7 @@ def mark_within(group: Array, lows: Times, highs: Times, most: int, spans: Array
         g = group[i]
         if g >= 0:
             first = spans[g, FIRST]
-            last = first_ending(highs[i] + 1, ends, first, first + spans[g, SIZE])
-            first = max(first, last - most) if most > 0 else first_ending(lows[i], ends, first, last)
+            last = less_in(ends, first, first + spans[g, SIZE], highs[i] + 1)
+            first = max(first, last - most) if most > 0 else less_in(ends, first, last, lows[i])
             steps[first] += 1
             steps[last] -= 1

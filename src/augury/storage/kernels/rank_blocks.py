@@ -13,7 +13,7 @@ from __future__ import annotations
 from augury.core.arrays import Array, Integers
 from augury.core.jit import Kernel, helper
 from augury.storage.kernels.hashing import mix_hash
-from augury.storage.kernels.ranges import FIRST, ROOM, SAFE, SIZE
+from augury.storage.kernels.ranges import FIRST, ROOM, SAFE, SIZE, less_in
 
 MAKES_NO_ARRAYS = True
 LEAST = 16  # positions of a sorted block, at least
@@ -124,18 +124,6 @@ def block_from(first: int, last: int, levels: Array) -> tuple[int, int]:
     while level + 1 < levels.shape[0] and first & (block - 1) == 0 and first + block <= last:
         level, size, block = level + 1, block, 2 * block
     return level, size
-
-
-@helper
-def less_in(values: Array, first: int, last: int, limit: int) -> int:
-    """The first position of a sorted part whose value is not less than a limit."""
-    while first < last:
-        middle = (first + last) // 2
-        if values[middle] < limit:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @Kernel

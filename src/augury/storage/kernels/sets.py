@@ -31,6 +31,18 @@ def row_hash(data: RowData, row: int, keys: Array, canon: Codes) -> int:
     return h
 
 
+@helper
+def is_event(data: RowData, row: int, keys: Array, events: Array, i: int, canon: Codes) -> bool:
+    """Whether a row of a table has the times and the arguments of an event."""
+    if data[START, row] != events[START, i] or data[END, row] != events[END, i]:
+        return False
+    for k in range(len(keys)):
+        x, y = data[keys[k], row], events[GIVEN_ARGS + k, i]
+        if x != y and canonical(x, canon) != canonical(y, canon):
+            return False
+    return True
+
+
 @Kernel
 def support(
     events: Array, lo: int, hi: int, data: RowData, keys: Array, counts: Integers, alive: Flags, n: int,
@@ -51,16 +63,9 @@ def support(
         row = -1
         while buckets[b] != EMPTY:
             r = buckets[b] & NUMBER
-            if buckets[b] >> 32 == h and data[START, r] == events[START, i] and data[END, r] == events[END, i]:
-                same = True
-                for k in range(len(keys)):
-                    x, y = data[keys[k], r], events[GIVEN_ARGS + k, i]
-                    if x != y and canonical(x, canon) != canonical(y, canon):
-                        same = False
-                        break
-                if same:
-                    row = r
-                    break
+            if buckets[b] >> 32 == h and is_event(data, r, keys, events, i, canon):  # a mark of no row has no hash
+                row = r
+                break
             b = (b + 1) & mask
         if row < 0:
             row = n
@@ -96,16 +101,9 @@ def follow(
         while r >= 0 and data[END, r] == end:
             if r < least:
                 return i, n
-            if alive[r] and data[START, r] == start:
-                same = True
-                for k in range(len(keys)):
-                    x, y = data[keys[k], r], events[GIVEN_ARGS + k, i]
-                    if x != y and canonical(x, canon) != canonical(y, canon):
-                        same = False
-                        break
-                if same:
-                    row = r
-                    break
+            if alive[r] and is_event(data, r, keys, events, i, canon):
+                row = r
+                break
             r -= 1
         if row < 0:
             row = n
