@@ -49,7 +49,7 @@ class _Numbers:
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
 
-    def of(self, item: Any) -> int:
+    def of(self, item: object) -> int:
         return self._numbers.setdefault(item, len(self._numbers))
 
     @property
