@@ -130,14 +130,9 @@ def _unlengthened(node: n.Node) -> Iterator[n.Scan]:
 
 
 def _lengthens(node: n.Node) -> bool:
-    match node:
-        case n.Run():
-            return sum(part.least for part in node.parts) > 1
-        case n.Repeat():
-            return node.count > 1
-        case n.Join():
-            return node.op == "SEQ"
-    return False
+    if isinstance(node, n.Run):
+        return sum(part.least for part in node.parts) > 1
+    return (isinstance(node, n.Join) and node.op == "SEQ") or (isinstance(node, n.Repeat) and node.count > 1)
 
 
 def _computes_head(rule: n.Rule, making: MadePositions) -> bool:
