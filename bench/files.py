@@ -183,7 +183,7 @@ def from_python(settings: Settings) -> Iterator[Row]:
     engine, pushed = least(lambda: settings.open(program), lambda session: len(session.push(tables)), repeat)
 
     def run(given: Any) -> Any:
-        return augury.run(program, given, clock="logical")
+        return augury.run(program, given, clock="logical", threads=settings.threads)
 
     ready = partial(run, tables)
     cpu = partial(Row, "files-python", unit="CPU s", events=size, expected=expected)

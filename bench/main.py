@@ -29,6 +29,7 @@ from bench import (
     shapes,
     spaseq,
     state_bytes,
+    threads,
 )
 from bench.measure import Settings
 from bench.report import as_json, table
@@ -49,7 +50,7 @@ GROUPS: Mapping[str, Mapping[str, Experiment]] = {
     "nexmark": nexmark.EXPERIMENTS,
     "files": files.EXPERIMENTS,
     "shapes": shapes.EXPERIMENTS,
-    "extras": extras.EXPERIMENTS | state_bytes.EXPERIMENTS,
+    "extras": extras.EXPERIMENTS | state_bytes.EXPERIMENTS | threads.EXPERIMENTS,
 }
 LONG = extras.LONG | files.LONG
 ALL: Mapping[str, Experiment] = {name: run for group in GROUPS.values() for name, run in group.items()} | LONG
@@ -93,6 +94,7 @@ TITLES = {
     "bytes": "Bytes of state for each event where nothing is forgotten, up to 100,000 events",
     "snapshot": "Saving and restoring a session",
     "start": "A new process",
+    "threads": "A whole history in several threads, by the clock",
 }
 
 
@@ -117,6 +119,7 @@ def run(
     settings: Settings | None = None,
     sessions: bool = False,
     record: bool = False,
+    threads: int = 1,
 ) -> int:
     """Exit code 0 when every count is right, 1 when one is wrong or cannot be had, 2 for a name that is not there."""
     try:
@@ -124,7 +127,7 @@ def run(
     except KeyError as error:
         say(f"error: no benchmark is called {error}; there are {', '.join([*GROUPS, *ALL])}")
         return 2
-    settings = settings or Settings(events, repeat, sessions=sessions)
+    settings = settings or Settings(events, repeat, sessions=sessions, threads=threads)
     experiments = {name: partial(watched, name, settings) for name in picked}
     return report(experiments, TITLES, json_path, charts_dir, history_files.FOLDER if record else None)
 

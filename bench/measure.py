@@ -58,6 +58,7 @@ class Settings:
     repeat: int = 3
     open: Open = open_session
     sessions: bool = False
+    threads: int = 1  # of runs: CPU time counts all of them, so that one is the measure
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def compare(name: str, settings: Settings) -> Iterator[Row]:
         def run() -> Any:
             history = {type: augury.read(paths[type]) for type in data.tables if type in query.rules}
             facts = {"side": pq.read_table(paths["side"])} if query.facts else {}
-            return augury.run(program, history, facts=facts, until=data.until)
+            return augury.run(program, history, facts=facts, until=data.until, threads=settings.threads)
 
         answers = run().to_arrow(trace=False)
         wrong = peer.different(query, answers.drop_columns(["id"])) if peer else None

@@ -75,7 +75,7 @@ def windows(settings: Settings) -> Iterator[Row]:
         program = augury.compile(_EVENT + case.rules)
 
         def detect(program: augury.Program = program, table: Any = table) -> int:
-            return len(augury.run(program, {"pay": table}, until="2026-02-01 02:00"))
+            return len(augury.run(program, {"pay": table}, until="2026-02-01 02:00", threads=settings.threads))
 
         cpu, found = _best(settings.repeat, detect)
         beside = _best(settings.repeat, _query(case, table)) if has_duckdb() else None

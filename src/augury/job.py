@@ -113,7 +113,7 @@ class Job:
         history = self.history
         received = sum(map(len, history.batches.values())) + len(history.revoked) + self.malformed
         if isinstance(model, batch.SessionModel):
-            accepted, repeated = model.session.accepted, model.session.repeated
+            accepted, repeated = model.accepted, model.repeated
         else:
             late, items = self.settings.lateness, history.items()
             in_time = items if late is None else in_time_and_late(items, self.clock.length(late))[0]

@@ -11,6 +11,7 @@ from augury.algebra.aggregates import AggregateFunction
 from augury.algebra.scalar import Function
 from augury.compiled import Compiled, source_of
 from augury.core.clock import Clock
+from augury.core.errors import RunError
 from augury.core.model import Change, Event, Fact
 from augury.engine.changes import Changes
 from augury.engine.found import AnswerRows
@@ -126,6 +127,8 @@ class Program(Compiled):
         `late` is called with what came too late; `limits` says how many rows and bytes of state there may be, and how many
         pairs and answers and how much time a step may take: `{"rows": 1_000_000, "bytes": "2 GB", "time": "10s"}`.
         """
+        if settings.get("threads", 1) != 1:
+            raise RunError("a session runs in one thread", hint="augury.run uses several for a whole history")
         program = self.with_policy(policy) if policy else self
         clock = settings.pop("clock") if isinstance(settings.get("clock"), Clock) else None
         return ProgramSession(program, Settings.of(program, **settings), clock=clock, facts=facts, rdf=rdf, late=late)

@@ -17,6 +17,7 @@ from augury.compiled import Compiled, check_clock
 from augury.core.clock import Clock, Kind
 from augury.core.errors import RunError, counted, too_deep
 from augury.core.model import Event, Fact, HistoryItem, Revocation, on_calendar
+from augury.core.parallel import available_cores
 from augury.core.time_units import TimeUnit
 from augury.engine import batch
 from augury.entailment import ExplainedModel, Model, Replay
@@ -173,6 +174,7 @@ def run(
     retention: str | None = None,
     strict: bool = False,
     limits: Mapping[str, object] | None = None,
+    threads: int | None = None,
     engine: str = "embedded",
 ) -> Result:
     """Runs a program over all events at once; what is wrong with the arguments is an AuguryError.
@@ -180,7 +182,7 @@ def run(
     Events are `Event` objects or dicts in the JSON form, tables by type or with a column `type`, or what `augury.read` has
     found; facts are `Fact` objects or, by name, tuples, dicts, tables, paths or queries; `rdf` are graphs: paths, or
     `augury.rdf(…)`. Events of types that the program does not know are ignored with a warning, or refused where
-    `strict`. `limits` are what the run may use, see `session`. `time_unit` is that of times that are numbers ("s",
+    `strict`. `limits` are what the run may use, see `session`; `threads` is how many threads, by default one for each core. `time_unit` is that of times that are numbers ("s",
     "ms", "us" or "ns" since 1970), `zone` that of times without one, such as "Europe/Berlin"; both ask for the
     timestamp clock. `engine` is "embedded", or "reference" for the slow one that says what a program means.
     """
@@ -193,7 +195,14 @@ def run(
     elif policy is not None:
         program = program.with_policy(policy)
     settings = Settings.of(
-        program, clock=clock, time_unit=time_unit, zone=zone, retention=retention, strict=strict, limits=limits
+        program,
+        clock=clock,
+        time_unit=time_unit,
+        zone=zone,
+        retention=retention,
+        strict=strict,
+        limits=limits,
+        threads=available_cores() if threads is None else threads,
     )
     skipped = Skipped(limits=settings.limits)
     reader = Reader(program.plan, lambda first: settings.clock_of(program, first), skipped, strict)
@@ -234,7 +243,8 @@ class EngineChoice:
         """All derived events that the history entails."""
         options = (self.clock, self.facts, until, as_of, self.settings.retention)
         if self.engine == "embedded":
-            return batch.evaluate(self.program, history, *options, limits=self.settings.limits)
+            settings = self.settings
+            return batch.evaluate(self.program, history, *options, limits=settings.limits, threads=settings.threads)
         return reference.evaluate(
             self._needed, _items(history), *options, static_graphs(self.graphs, self.program.plan)
         )

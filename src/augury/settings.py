@@ -29,6 +29,7 @@ class Settings:
 
     `time_unit` is that of numbers that are times, `zone` that of calendar times without one. `revisable` is whether events
     may be revoked, or how old one may be that is. `changing` are the predicates whose facts may change while a session runs.
+    `threads` is how many a run may use.
     """
 
     clock: Kind | None = None
@@ -43,6 +44,7 @@ class Settings:
     on_error: OnError = "stop"
     strict: bool = False
     limits: Limits = NO_LIMITS
+    threads: int = 1
 
     @staticmethod
     def of(program: Compiled, **written: Any) -> Settings:
@@ -56,6 +58,8 @@ class Settings:
             time_zone(result.zone)
         _one_of("emission", result.emit, get_args(Emit))
         _one_of("on_error", result.on_error, get_args(OnError))
+        if type(result.threads) is not int or result.threads < 1:
+            raise RunError(f"not a number of threads: {result.threads!r}", hint="it is 1 or more")
         return result
 
     def clock_of(self, program: Compiled, first_time: object) -> Clock:

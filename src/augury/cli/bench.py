@@ -27,6 +27,7 @@ from augury.core.errors import RunError
     "--repeat", type=click.IntRange(1), default=3, show_default=True, help="The number of runs; the best one counts."
 )
 @click.option("--session", "sessions", is_flag=True, help="Nexmark: also as a session, 1,000 events a push.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="How many threads a run may use.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as JSON.")
 @click.option(
     "--record", is_flag=True, help="Keep the figures in bench/history, with a machine baseline, and plot all runs."
@@ -38,6 +39,7 @@ def bench(
     size: int | None,
     repeat: int,
     sessions: bool,
+    threads: int,
     json_path: str | None,
     charts: str | None,
     record: bool,
@@ -57,7 +59,11 @@ def bench(
         on_spark = benchmarks("bench.spark")
         sys.exit(on_spark.run(list(names), size or on_spark.SIZE, json_path, charts, repeat))
     run = benchmarks("bench.main").run
-    sys.exit(run(list(names), size or 1_000_000, json_path, charts, repeat, sessions=sessions, record=record))
+    sys.exit(
+        run(
+            list(names), size or 1_000_000, json_path, charts, repeat, sessions=sessions, record=record, threads=threads
+        )
+    )
 
 
 def _checkout() -> Callable[[str], Any]:

@@ -25,6 +25,7 @@ from augury.cli.options import (
     until_option,
 )
 from augury.core.errors import RunError
+from augury.core.parallel import available_cores
 from augury.engine import batch
 from augury.entailment import Model
 from augury.explain.costs import profile
@@ -172,6 +173,12 @@ def say_open(model: Model) -> None:
 )
 @spark_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="On Spark: the buckets of a stage.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many threads a run in this process may use, with the same answer; by default one for each core.",
+)
 @click.option("--changes", "show_changes", is_flag=True, help="Show how the answer changes as the events arrive.")
 @click.option(
     "--emit",
@@ -200,6 +207,7 @@ def run(
     engine: str | None,
     cluster: Cluster,
     partitions: int | None,
+    threads: int | None,
     show_changes: bool,
     emit: str | None,
     lateness: str | None,
@@ -231,7 +239,10 @@ def run(
         return
     if longest is not None:
         raise click.UsageError("--longest is for --checkpoint")
-    task = options.task(emit=emit or "early", lateness=lateness)
+    if show_goals or show_costs or output.picture is not None:  # which ask one session that has the whole history
+        threads = 1
+    several = available_cores() if threads is None else threads
+    task = options.task(emit=emit or "early", lateness=lateness, threads=several)
     chosen = choose_engine(engine, [option for option, needed in needs_order.items() if needed], task.events)
     if chosen == "spark":
         run_on_spark(task, cluster, partitions, until, output)

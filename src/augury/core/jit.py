@@ -114,12 +114,13 @@ def _compile_all() -> None:
     jit: Any = numba.njit
 
     def njit(python: Callable[..., Any], **options: object) -> Any:
+        # Kernels run beside other threads: what they work on belongs to one circuit, which one thread at a time uses.
         # Numba counts who holds an array whenever a helper is called, and a count waits for all that is on its way from
         # memory. What makes no arrays can do without.
         if python.__globals__.get("MAKES_NO_ARRAYS"):
             with suppress(KeyError):  # where Numba no longer knows the option
-                return jit(**options, _nrt=False)(python)
-        return jit(**options)(python)
+                return jit(**options, nogil=True, _nrt=False)(python)
+        return jit(**options, nogil=True)(python)
 
     for index, python in enumerate(_HELPERS):
         if not isinstance(python, FunctionType):  # compiled already
@@ -188,7 +189,8 @@ def _stamps(functions: Iterable[Callable[..., Any]]) -> dict[str, list[object]]:
             below |= new
             open_folders += new
         files = sorted(file for file in spaces if os.path.dirname(file) in below and os.path.exists(file))
+        files.append(__file__)  # which says how kernels are compiled
         changed = [(stat.st_mtime, stat.st_size) for stat in map(os.stat, files)]
-        numbers = [(k, v) for file in files for k, v in sorted(spaces[file].items()) if type(v) in (int, float)]
+        numbers = [(k, v) for file in files for k, v in sorted(spaces.get(file, {}).items()) if type(v) in (int, float)]
         result[folder] = [*changed, *numbers]
     return result

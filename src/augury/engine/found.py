@@ -153,11 +153,10 @@ class AnswerRows(AnswerPart):
         return as_lists(self.traces(lo, hi))
 
     def share(self, parts: Sequence[AnswerPart]) -> None:
-        if len(parts) > 1 and self._cache is None:
-            cache = StepCache[Any]()
-            for part in parts:
-                assert isinstance(part, AnswerRows)
-                part._cache = cache
+        caches: dict[int, StepCache[Any]] = {}  # by circuit: each has codes of its own
+        for part in parts if len(parts) > 1 and self._cache is None else ():
+            assert isinstance(part, AnswerRows)
+            part._cache = caches.setdefault(id(part.derived.runtime), StepCache())
 
     @_locked
     def keep(self) -> None:

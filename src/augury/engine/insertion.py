@@ -136,7 +136,7 @@ def _until(
             lo, hi = (int(places[before]) if before >= 0 else 0), int(places[last])
             if hi > lo:
                 batch = batches[type]
-                part[type] = _slice(batch, lo, hi) if order is None else batch.some(order[lo:hi])
+                part[type] = batch.part(lo, hi) if order is None else batch.some(order[lo:hi])
                 done += hi - lo
         circuit.tables.share = done / total
         yield part
@@ -146,10 +146,3 @@ def _make_room(batches: Batches, circuit: Circuit) -> None:
     for type, batch in batches.items():
         if type in circuit.inputs:
             circuit.inputs[type].out.table.room(len(batch))
-
-
-def _slice(batch: Batch, lo: int, hi: int) -> Batch:
-    dead = [i - lo for i in batch.dead if lo <= i < hi]
-    ids = None if batch.ids is None else batch.ids[lo:hi]
-    traces = None if batch.traces is None else batch.traces[lo:hi]
-    return Batch(batch.start[lo:hi], batch.end[lo:hi], [c[lo:hi] for c in batch.columns], ids, dead, traces)

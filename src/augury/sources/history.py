@@ -60,6 +60,12 @@ class Batch:
         columns = [some(c, rows) for c in self.columns]
         return Batch(self.start[rows], self.end[rows], columns, ids, kept, traces, known_times, versions, places)
 
+    def part(self, lo: int, hi: int) -> Batch:
+        """The events from one up to another, as far as their admission is decided."""
+        dead = [i - lo for i in self.dead if lo <= i < hi]
+        ids, traces = (None if values is None else values[lo:hi] for values in (self.ids, self.traces))
+        return Batch(self.start[lo:hi], self.end[lo:hi], [c[lo:hi] for c in self.columns], ids, dead, traces)
+
     def event(self, type: str, row: int) -> Event:
         """One event."""
         args = tuple(_element(column, row) for column in self.columns)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,11 @@ _WHOLE, _NUMBERS = ("int", "number", "float"), ("number", "float")
 class PackedGroups:
     """A column of some row groups, one after the other."""
 
-    def __init__(self, file: Any, groups: list[int], name: str, location: str) -> None:
-        self.file, self.groups, self.name, self.location = file, groups, name, location
+    def __init__(
+        self, file: Any, groups: list[int], name: str, location: str, lock: AbstractContextManager[object]
+    ) -> None:
+        """`lock` is that of the file, which one thread at a time reads."""
+        self.file, self.groups, self.name, self.location, self.lock = file, groups, name, location, lock
         kind = file.schema_arrow.field(name).type
         self.coded = pa.types.is_dictionary(kind) and is_text(kind.value_type)
         self.kind = viewless(kind.value_type if self.coded else kind)
@@ -49,7 +54,7 @@ class PackedGroups:
     def packed(self, attribute: Attribute | None, prefixes: Prefixes) -> PackedColumn:
         """The values of the declared type, if there is one."""
         if attribute not in self._packed:
-            self._packed[attribute] = PackedColumn(lambda: self._column(attribute, prefixes))
+            self._packed[attribute] = PackedColumn(lambda: self._column(attribute, prefixes), self.lock)
         return self._packed[attribute]
 
     def _column(self, attribute: Attribute | None, prefixes: Prefixes) -> Column:
@@ -149,13 +154,13 @@ def repeated_texts(file: Any) -> list[str]:
 def packed_sheets(file: Any, location: str) -> Iterator[Sheet]:
     """The rows of a file, some at a time: of small row groups several, and large ones in parts."""
     names = tuple(name for name in file.schema_arrow.names if not is_index(name))
-    last, row, size, groups = file.metadata.num_row_groups - 1, 0, 0, list[int]()
+    last, row, size, groups, lock = file.metadata.num_row_groups - 1, 0, 0, list[int](), RLock()
     for group in range(max(last + 1, 1)):
         if group <= last:
             groups.append(group)
             size += file.metadata.row_group(group).num_rows
         if size >= ROWS or (group >= last and (size or not row)):
-            columns = [PackedGroups(file, groups, name, location) for name in names]
+            columns = [PackedGroups(file, groups, name, location, lock) for name in names]
             for first in range(0, max(size, 1), ROWS):
                 rows = min(ROWS, size - first)
                 cells = [PackedCells(column, first, rows) for column in columns]

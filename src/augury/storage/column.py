@@ -7,7 +7,9 @@ and which of them each row has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain
+from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -163,16 +165,19 @@ class TimeColumn(LazilyCoded):
 
 
 class PackedColumn:
-    """A column that is unpacked on access."""
+    """A column that is unpacked on access, by the thread that comes first. `lock` is that of the file."""
 
-    def __init__(self, unpack: Callable[[], Column]) -> None:
+    def __init__(self, unpack: Callable[[], Column], lock: AbstractContextManager[object] | None = None) -> None:
         self._unpack: Callable[[], Column] | None = unpack
         self._column: Column = None
+        self._lock = lock or RLock()
 
     def column(self) -> Column:
         if self._unpack is not None:
-            self._column = self._unpack()
-            self._unpack = None
+            with self._lock:
+                if self._unpack is not None:
+                    self._column = self._unpack()
+                    self._unpack = None
         return self._column
 
 

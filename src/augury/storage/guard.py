@@ -19,6 +19,10 @@ class Exceeded(Exception):
         self.what, self.hint = what, hint
 
 
+class Stopped(Exception):
+    """Another thread has asked the step to end."""
+
+
 class Guard:
     """The limits of a session, and what a step has used of them."""
 
@@ -31,11 +35,16 @@ class Guard:
         self._most_matches = MATCHES if limits.matches is None else limits.matches
         self.pairs, self._until = 0, float("inf")
         self.watching = False  # during a step; its undo has no limits
+        self._stopped = False
 
     def begin(self) -> None:
         """The time of a step begins."""
         if self.limits.time is not None:
             self._until = monotonic() + self.limits.time / 1e6
+
+    def stop(self) -> None:
+        """Asks a step in another thread to end: it does once an operator is done."""
+        self._stopped = self.timed = True
 
     def paired(self, count: int) -> None:
         """So many pairs of rows are looked at."""
@@ -59,6 +68,8 @@ class Guard:
         )
 
     def timely(self) -> None:
+        if self._stopped and self.watching:
+            raise Stopped
         if self.limits.time is not None and self.watching and monotonic() > self._until:
             raise _exceeded("time", f"takes longer than {self.limits.time / 1e6:g} s for one step")
 
