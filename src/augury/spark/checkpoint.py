@@ -315,7 +315,7 @@ def spooled(source: SourceFile, checkpoint: Path) -> SourceFile:
     return replace(source, path=str(checkpoint / "input" / "*.jsonl"), shown="standard input")
 
 
-def written_source(source: SourceFile) -> dict[str, Any]:
+def written_source(source: SourceFile) -> dict[str, object]:
     """A source as plain data, by its whole path: whoever looks at the stream may stand elsewhere."""
     here = source.path == "-" or source.remote
     return asdict(source) | {"path": source.path if here else os.path.abspath(source.path)}
