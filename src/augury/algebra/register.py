@@ -166,7 +166,7 @@ def _typed(parameters: list[inspect.Parameter], where: str, count: int) -> list[
     return parameters[:count]
 
 
-def _element(call: Callable[[object], object], where: str) -> Any:
+def _element(call: Callable[[object], object], where: str) -> object:
     """The type of the elements of a function's list, as it is annotated."""
     try:
         parameters = list(inspect.signature(call).parameters.values())
@@ -188,18 +188,18 @@ _PYTHON = {
 _GIVE_TYPES = 'give them: function(types=("float", "string"), result="float")'
 
 
-def _annotated(call: Callable[..., object], parameters: Iterable[inspect.Parameter]) -> tuple[Any, ...]:
+def _annotated(call: Callable[..., object], parameters: Iterable[inspect.Parameter]) -> tuple[object, ...]:
     return tuple(_evaluated(p.annotation, call) for p in parameters)
 
 
-def _return_annotation(call: Callable[..., object]) -> Any:
+def _return_annotation(call: Callable[..., object]) -> object:
     try:
         return _evaluated(inspect.signature(call).return_annotation, call)
     except (ValueError, TypeError):
         return inspect.Parameter.empty
 
 
-def _evaluated(annotation: object, call: Callable[..., object]) -> Any:
+def _evaluated(annotation: object, call: Callable[..., object]) -> object:
     """The type that an annotation written as text names; the text itself where it names a type of the language."""
     plain = inspect.unwrap(call)
     scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
@@ -251,7 +251,7 @@ def _opening(
         return call
 
     @wraps(call)
-    def with_python_times(*args: object) -> Any:
+    def with_python_times(*args: object) -> object:
         return call(*(opened(a) if asks[min(i, len(asks) - 1)] else a for i, a in enumerate(args)))
 
     return with_python_times
@@ -270,7 +270,7 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _opened_all(values: Any) -> Any:
+def _opened_all(values: Any) -> object:
     """Times of a list or an array as Python has them."""
     result = [_opened(v) for v in values]
     return result if isinstance(values, list) else array_of_objects(result)
