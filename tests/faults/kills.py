@@ -271,7 +271,7 @@ class _Changes(_Trial):
         return ["checkpoint", "rescale", "cp", "--buckets", str(buckets), "--master", "local[2]"]
 
     def _stream(self) -> list[str]:
-        return ["stream", "rules.aug", "--events", "in", "--checkpoint", "cp", "--output", "out", "--lateness", "40s",
+        return ["stream", "rules.aug", "--events", "in/*.jsonl", "--checkpoint", "cp", "--output", "out", "--lateness", "40s",
                 "--trigger", "once", "--master", "local[2]"]  # fmt: skip
 
     def _die(self, command: list[str]) -> bool:
