@@ -150,12 +150,13 @@ def test_old_answers_are_explained_from_inputs_that_are_kept(augury: Augury) -> 
     """The rules have forgotten them, and the files are gone from their folder."""
     lines = story(60)
     Path("rules.aug").write_text(RULES)
-    run = ("stream", "rules.aug", "--events", "in", "--checkpoint", "cp", "--lateness", "5s", "--trigger", "once", "--output", "out")  # fmt: skip
+    run = ("stream", "rules.aug", "--events", "in/*.jsonl", "--checkpoint", "cp", "--lateness", "5s", "--trigger", "once", "--output", "out")  # fmt: skip
     spread(lines, 30, Path("in"))
     assert augury(*run, "--keep", "20d").code == 0
     spread([END], 1, Path("in"), 100)
     assert augury(*run).code == 0
-    shutil.rmtree("in")
+    for path in Path("in").iterdir():
+        path.unlink()
     shown = augury("why", "--checkpoint", "cp", "--event", "alarm(_, _)")
     assert "rise(" in shown.out and "wind(" in shown.out, shown.err
     failed(augury("why", "--checkpoint", "cp", "--event", "alarm('nowhere', _)"), "the stream holds no alarm")
