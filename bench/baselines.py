@@ -227,7 +227,7 @@ SQL = {
     "P3": f"""SELECT a.key, a.x, b.x, a.t, b.t FROM s a
     JOIN s b ON a.key = b.key AND a.t < b.t AND b.t - a.t <= {WINDOW}
     WHERE a.kind = 'a' AND b.kind = 'b'
-    AND NOT EXISTS (FROM s c WHERE c.kind = 'c' AND c.key = a.key AND a.t < c.t AND c.t < b.t)""",
+    AND NOT EXISTS (SELECT 1 FROM s c WHERE c.kind = 'c' AND c.key = a.key AND a.t < c.t AND c.t < b.t)""",
     "P4": f"""SELECT a.key, a.x, b.x, c.x, least(a.t, b.t, c.t), greatest(a.t, b.t, c.t) FROM s a
     JOIN s b ON a.key = b.key JOIN s c ON a.key = c.key WHERE a.kind = 'a' AND b.kind = 'b' AND c.kind = 'c'
     AND greatest(a.t, b.t, c.t) - least(a.t, b.t, c.t) <= {WINDOW}""",

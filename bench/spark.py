@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from augury.core.errors import RunError
@@ -35,6 +36,8 @@ from bench.measure import Settings
 from bench.patterns import PATTERNS, PRELUDE, Pattern
 from bench.processes import Cost, check_system, peak, spent
 from bench.rows import Row
+from bench.spark_baselines import IN_SQL, counting, in_sql
+from bench.spark_model import JobCost, Line, fitted, job_cost, logged, predicted, stage_costs
 from bench.streams import BEGIN, KINDS, SEED, A, B, C, Stream, abcd
 from bench.workload import pa
 
@@ -48,7 +51,13 @@ BIG = 5  # times the events of the others
 STEPS, WARM_STEPS, STEP = 20, 5, 1_000
 HITS = 50  # of the events of a small step find their partner in the state
 GIGABYTE = 1e9
+EVENT_LOG = "event-log"  # a folder
 SCHEMA = "type string, key bigint, x double, y double, time bigint"
+
+MODEL = (1, 10, 50)  # times the events of one run
+PARTITION = 2_000_000  # events that one task of the model has
+BILLION, CLUSTER = 10**9, 100  # events, and cores, that the model is asked for
+USERS, EXPONENT, NEAR = 10_000, 1.1, 100  # of the stream with hot keys; milliseconds
 
 LONG_WINDOW = "found(K, X, Y) <- (a(K, X, _) SEQ b(K, Y, _)).1000000000000."
 BATCH = {p.name: p for p in PATTERNS if p.name.split("-")[0] in ("P1", "P2", "P3", "P4", "P5")}
@@ -61,6 +70,9 @@ TITLES = {
     "stream": f"Stream: P1, available now, {BUCKETS} buckets, beside the same stream without state",
     "small": f"Stream: {STEP:,} events on a small and a large state, for each micro-batch",
     "big": "History: P1 with a driver of 2 GB, peak of resident memory",
+    "cores": "History: P1 on one core and on two",
+    "zipf": f"History: pairs within {NEAR} ms, keys by Zipf's law",
+    "model": "History: what each stage costs by the number of events, and what follows for a cluster",
 }
 
 
@@ -93,6 +105,19 @@ class Lab:
                 for i in range(number):
                     write(part, folder, again * number + i, slice(i * size // number, (i + 1) * size // number))
         return str(folder)
+
+    @property
+    def event_log(self) -> Path:
+        return self.folder / EVENT_LOG
+
+    def frame(self, name: str, stream: Stream) -> DataFrame:
+        """Another stream from Parquet."""
+        folder = self.folder / name
+        if not folder.exists():
+            folder.mkdir()
+            for i in range(FILES):
+                write(stream, folder, i, slice(i * len(stream) // FILES, (i + 1) * len(stream) // FILES))
+        return self.spark.read.parquet(str(folder))
 
     def history(self, times: int = 1) -> DataFrame:
         return self.spark.read.parquet(self.files(FILES, times))
@@ -172,20 +197,23 @@ def row(
 
 
 def batch(lab: Lab, names: Sequence[str] = tuple(BATCH)) -> Iterator[Row]:
-    """Patterns over a history, each beside the baseline."""
+    """Patterns over a history, each beside the baseline and beside Spark SQL where it can say the same."""
     events = lab.history()
     frames = {name: found(BATCH[name], events) for name in names}
+    queries = {name: in_sql(lab.spark, name, events) for name in names if name in IN_SQL}
     base = "baseline"
-    works = {name: partial(to_nowhere, frame) for name, frame in {base: unchanged(events), **frames}.items()}
-    measured = side_by_side(works, lab.settings.repeat)
+    plans = {base: unchanged(events), **frames, **{f"{name} in SQL": query for name, query in queries.items()}}
+    measured = side_by_side({name: partial(to_nowhere, plan) for name, plan in plans.items()}, lab.settings.repeat)
     size = len(lab.stream)
     yield row("batch", "repartition, sort, mapInArrow", base, measured[base], size)
     for name, frame in frames.items():
         pattern = BATCH[name]
+        case, expected = f"{name} {pattern.title}", pattern.expected(lab.stream)
         yield row(
-            "batch", f"{name} {pattern.title}", "augury", measured[name], size, frame.count(),
-            pattern.expected(lab.stream), measured[base], 1.5,
+            "batch", case, "augury", measured[name], size, frame.count(), expected, measured[base], 1.5,
         )  # fmt: skip
+        if name in queries:
+            yield row("batch", case, "Spark SQL", measured[f"{name} in SQL"], size, queries[name].count(), expected)
 
 
 def copies(lab: Lab) -> Iterator[Row]:
@@ -215,14 +243,10 @@ def big(lab: Lab) -> Iterator[Row]:
     """In a session of its own, whose memory is limited."""
     path = lab.files(FILES, BIG)
     code = f"from bench.spark import big_run; big_run({path!r}, {str(lab.folder)!r})"
-    with working(f"{BIG * len(lab.stream):,} events in a new session …"):
-        done = subprocess.run(script(code), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RunError(f"the session ended with {done.returncode}: {done.stderr[-2000:]}")
-    told = json.loads(done.stdout.splitlines()[-1])
+    told = in_new_session(code, f"{BIG * len(lab.stream):,} events in a new session …")
     note = f"JVM {told['jvm']:.2f}, Python {told['python']:.2f} GB; {told['cpu']:.1f} CPU s"
     yield Row(
-        "big", "P1", "augury", told["jvm"] + told["python"], "GB", BIG * len(lab.stream), told["answers"],
+        "big", "P1", "augury", told["jvm"] + told["python"], "GB", BIG * len(lab.stream), int(told["answers"]),
         BIG * SEQUENCE.expected(lab.stream), None, note, target=4.0,
     )  # fmt: skip
 
@@ -238,6 +262,126 @@ def big_run(path: str, folder: str) -> None:
     sys.stdout.write(json.dumps(figures | {"answers": answers.count()}) + "\n")
 
 
+def cores(lab: Lab) -> Iterator[Row]:
+    """The same history in sessions with one core and with two: CPU seconds, and seconds by the clock."""
+    path, size = lab.files(FILES), len(lab.stream)
+    base: dict[str, float] = {}
+    for number in (1, CORES):
+        told = in_new_session(
+            f"from bench.spark import cores_run; cores_run({path!r}, {str(lab.folder)!r}, {number}, {lab.settings.repeat})",
+            f"a session with {number} of {CORES} cores …",
+        )
+        for series, unit in (("cpu", "CPU s"), ("wall", "s by the clock")):
+            yield Row(
+                "cores", "one core" if number == 1 else f"{number} cores", "augury", told[series], unit, size, int(told["answers"]),
+                SEQUENCE.expected(lab.stream), None, "", base.get(series),
+            )  # fmt: skip
+            base.setdefault(series, told[series])
+
+
+def cores_run(path: str, folder: str, number: int, repeat: int) -> None:
+    """Writes figures as JSON."""
+    spark = session("3g", Path(folder), number)
+    answers = found(SEQUENCE, spark.read.parquet(path))
+    best = side_by_side({"P1": partial(to_nowhere, answers)}, repeat)["P1"].best
+    sys.stdout.write(json.dumps({"cpu": best.cpu, "wall": best.wall, "answers": answers.count()}) + "\n")
+
+
+def in_new_session(code: str, doing: str) -> dict[str, float]:
+    """What a script with a Spark session of its own reports."""
+    with working(doing):
+        done = subprocess.run(script(code), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RunError(f"the session ended with {done.returncode}: {done.stderr[-2000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def zipf(lab: Lab) -> Iterator[Row]:
+    """Events of users some of whom are very busy, beside the same rule over users who are all alike."""
+    text = PRELUDE + f"found(K, X, Y) <- (a(K, X, _) SEQ b(K, Y, _)).{NEAR}."
+    rng = np.random.default_rng(SEED)
+    size = len(lab.stream)
+    weights = 1 / np.arange(1, USERS + 1) ** EXPONENT
+    users = {
+        "even": rng.integers(0, USERS, size),
+        "Zipf": rng.choice(USERS, size, p=weights / weights.sum()),
+    }
+    streams = {name: replace(lab.stream, key=key) for name, key in users.items()}
+    frames = {name: detect(text, lab.frame(f"{name} keys", keyed))["found"] for name, keyed in streams.items()}
+    measured = side_by_side({name: partial(to_nowhere, frame) for name, frame in frames.items()}, lab.settings.repeat)
+    for name, keyed in streams.items():
+        base = None if name == "even" else measured["even"]
+        yield row("zipf", f"{name} keys", "augury", measured[name], size, frames[name].count(), pairs(keyed), base)
+
+
+def pairs(stream: Stream) -> int:
+    """a before b with the same key, no further apart than the window."""
+    firsts, seconds = (np.sort(keyed_times(stream, kind)) for kind in (A, B))
+    return int(np.sum(np.searchsorted(firsts, seconds) - np.searchsorted(firsts, seconds - NEAR)))
+
+
+def keyed_times(stream: Stream, kind: int) -> NDArray[np.int64]:
+    """Key and time of the events of a type as one number; keys are further apart than any window."""
+    rows = stream.kind == kind
+    return np.asarray(stream.key[rows] * (2 * int(stream.time[-1])) + stream.time[rows])
+
+
+def model(lab: Lab) -> Iterator[Row]:
+    """P1 over one, ten and fifty times the data; the lines through these costs; and what they say of a cluster."""
+    size = len(lab.stream)
+    costs = {times * size: modelled(lab, times) for times in MODEL}
+    for events, cost in costs.items():
+        for series, value in stage_figures(cost):
+            yield Row("model", f"{events:,} events", series, value, "CPU s", events)
+        note = f"{cost.shuffle_bytes / events:.1f} bytes an event"
+        yield Row("model", f"{events:,} events", "shuffle", cost.shuffle_bytes / GIGABYTE, "GB", events, note=note)
+        yield Row("model", f"{events:,} events", "memory of workers", cost.worker_bytes / GIGABYTE, "GB", events)
+    *smaller, largest = costs
+    few = fitted({events: costs[events] for events in smaller})
+    yield Row(
+        "model", f"{largest:,} events, foretold by the others", "all", predicted(few, largest, CORES).cpu, "CPU s",
+        largest, base=costs[largest].cpu,
+    )  # fmt: skip
+    lines = fitted(costs)
+    for series, name in (("per million events", "each"), ("fixed", "fixed")):
+        for stage, value in stage_figures(lines_as_cost(lines, name)):
+            yield Row("model", series, stage, value * (1e6 if name == "each" else 1), "CPU s")
+    told = predicted(lines, BILLION, CLUSTER)
+    case = f"{BILLION:,} events on {CLUSTER} cores"
+    yield Row("model", case, "all", told.cpu, "CPU s", BILLION)
+    yield Row("model", case, "all", told.wall, "s by the clock", BILLION)
+    yield Row("model", case, "shuffle", told.shuffle_bytes / GIGABYTE, "GB", BILLION)
+
+
+def modelled(lab: Lab, times: int) -> JobCost:
+    """The last of two runs: the first one compiles."""
+    lab.spark.conf.set("spark.sql.shuffle.partitions", max(CORES, times * len(lab.stream) // PARTITION))
+    answers = found(SEQUENCE, lab.history(times))
+    expected = times * SEQUENCE.expected(lab.stream)
+    with working(f"P1 over {times * len(lab.stream):,} events …"):
+        if times == 1 and answers.count() != expected:
+            raise RunError(f"P1 has {expected} answers")
+        before = set(stage_costs(logged(lab.event_log)))
+        with peak() as most:
+            cost, _ = spent(partial(to_nowhere, answers))
+            memory = most()
+    after = stage_costs(logged(lab.event_log))
+    return job_cost([after[number] for number in after.keys() - before], cost.jvm, cost.python, memory.python)
+
+
+def stage_figures(cost: JobCost) -> list[tuple[str, float]]:
+    return [
+        ("read and shuffle", cost.read_cpu),
+        ("sort and transfer", cost.engine_jvm_cpu),
+        ("engine", cost.engine_python_cpu),
+        ("the rest of the JVM", cost.overhead),
+    ]
+
+
+def lines_as_cost(lines: Mapping[str, Line], part: str) -> JobCost:
+    return JobCost(**{name: getattr(line, part) for name, line in lines.items()})
+
+
 # Streams
 
 
@@ -249,12 +393,14 @@ def stream(lab: Lab) -> Iterator[Row]:
     for case, files in (("1 micro-batch", STREAM_FILES), (f"{STREAM_FILES} micro-batches", 1)):
         given = lab.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).parquet(path)
         works = {
-            f"{case}, baseline": partial(drained, lab, given.mapInArrow(lambda given: given, given.schema)),
+            f"{case}, no state": partial(drained, lab, given.mapInArrow(lambda given: given, given.schema)),
+            f"{case}, counting": partial(drained, lab, counting(given, BUCKETS)),
             case: partial(drained, lab, watched(SEQUENCE.text, given)),
         }
-        base, mine = side_by_side(works, lab.settings.repeat).values()
+        base, smallest, mine = side_by_side(works, lab.settings.repeat).values()
         yield row("stream", case, "no state", base, size, base.result, size)
-        yield row("stream", case, "augury", mine, size, mine.result, expected, base, 5.0)
+        yield row("stream", case, "one value of state", smallest, size, smallest.result, size, base)
+        yield row("stream", case, "augury", mine, size, mine.result, expected, base, 2.5)
 
 
 def ready_sequences(stream: Stream) -> int:
@@ -349,14 +495,19 @@ def step_events(held: int, number: int) -> Stream:
 # The command
 
 SHORT: dict[str, Experiment] = {"batch": batch, "copies": copies, "stream": stream}
-LONG: dict[str, Experiment] = {"scale": scale, "small": small, "big": big}
+LONG: dict[str, Experiment] = {"scale": scale, "small": small, "big": big, "cores": cores, "zipf": zipf, "model": model}
 ALL = SHORT | LONG
 
 
-def session(memory: str, folder: Path) -> SparkSession:
+def session(memory: str, folder: Path, number: int = CORES) -> SparkSession:
+    log = folder / EVENT_LOG
+    log.mkdir(exist_ok=True)
     return open_session(
-        f"local[{CORES}]",
+        f"local[{number}]",
         [
+            "spark.eventLog.enabled=true",
+            f"spark.eventLog.dir={log}",
+            "spark.eventLog.compress=false",
             f"spark.driver.memory={memory}",
             f"spark.local.dir={folder}",
             "spark.sql.streaming.numRecentProgressUpdates=1000",

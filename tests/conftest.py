@@ -55,6 +55,7 @@ SHORT = {
     "test_spaseq_spark.py": ("test_",),
     "test_rebuilding.py": (),
     "test_checkpoint_commands.py": (),
+    "test_stream_metrics_on_spark.py": (),
     "test_bench_spark.py": ("test_spark_benchmark_names_select_benchmarks",),
     "test_examples_spark.py": ("test_on_spark[wildfire]",),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Literal
 from augury.core.model import Event, Fact, HistoryItem, Revocation, Term, Value
 from augury.knowledge.timeline import Statement
 from tests.generators.programs import COLUMNS, DERIVED, WRITERS, Choices, Number, Part, Writer, part, write_event
-from tests.generators.spaseq_programs import example, varied
+from tests.generators.spaseq_programs import choosing, example, varied
 
 Disturbance = Literal["prune", "save"]
 Action = list[HistoryItem] | int | Statement | Disturbance  # a push, an advance, a fact that changes, or a disturbance
@@ -382,7 +382,7 @@ def graph_story(seed: object) -> Story:
     """A SPAseQ query, and graph events of its streams."""
     number = Random(f"state spaseq {seed}").randint
     choices = Choices(number)
-    spec, graphs = choices.pick([example, varied])(number(0, 10**9))
+    spec, graphs = choices.pick([example, varied, choosing])(number(0, 10**9))
 
     def event(id: str, end: int) -> Event:
         graph = choices.pick(graphs).event

@@ -24,7 +24,8 @@ def test_history_and_streams_count_right(spark: SparkSession, tmp_path: Path) ->
     lab = Lab(spark, tmp_path, Settings(events=SMALL, repeat=1))
     rows = [*spark_bench.batch(lab, ["P1"]), *spark_bench.stream(lab)]
     assert [(row.figure, row.series) for row in rows] == [
-        ("batch", "baseline"), ("batch", "augury"), *[("stream", "no state"), ("stream", "augury")] * 2
+        ("batch", "baseline"), ("batch", "augury"), ("batch", "Spark SQL"),
+        *[("stream", "no state"), ("stream", "one value of state"), ("stream", "augury")] * 2,
     ]  # fmt: skip
     assert all(row.right and row.value > 0 and row.figure in spark_bench.TITLES for row in rows)
     found = [row for row in rows if row.series == "augury"]

@@ -14,7 +14,7 @@ pytest.importorskip("pyoxigraph")
 from pyspark.sql import DataFrame, SparkSession
 
 import augury
-from augury.core.errors import DataError
+from augury.core.errors import DataError, Source
 from augury.core.model import Event
 from augury.settings import Settings, Task
 from augury.sources import SourceFile
@@ -38,8 +38,14 @@ WHERE {{
   DEFINE GPM B ON S, T {{ ?c e:price ?p2 FILTER(?p2 > ?p1) }}
 }}
 """
+RISES = (
+    QUERY.replace("SEQ(A; B)", "SEQ(A, B+) LONGEST SKIP PAST END")
+    .replace("A ON S", "A ON S, T")
+    .replace("?p2 > ?p1", "?p2 > PREV(?p2, ?p1)")
+)
 PRICES = [("s", 1, "x", 5), ("t", 2, "y", 9), ("s", 3, "x", 4), ("t", 4, "x", 6), ("s", 5, "y", 7), ("t", 6, "y", 8)]
 EXPECTED = {("x", 5, 6, 1, 4), ("x", 4, 6, 3, 4), ("y", 7, 8, 5, 6)}
+RISING = {("x", 4, 6, 3, 4), ("y", 7, 8, 5, 6)}
 
 
 def rows() -> list[tuple[str, int, str]]:
@@ -70,7 +76,11 @@ def test_query_answers_of_the_engine() -> None:
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?c)"])
 def test_queries_in_batch(spark: SparkSession, partition: str) -> None:
     frame = spark.createDataFrame(rows(), "stream string, time bigint, graph string")
-    assert answers(detect(compiled(partition), frame, clock="logical")["up"]) == EXPECTED
+    texts = {"up": QUERY, "rises": RISES}
+    sources = [Source(f"{name}.spaseq", text.format(partition=partition), "spaseq") for name, text in texts.items()]
+    result = detect(augury.Program.of(sources), frame, clock="logical")
+    assert answers(result["up"]) == EXPECTED
+    assert answers(result["rises"]) == RISING
 
 
 def test_triples_as_arrays(spark: SparkSession) -> None:

@@ -52,7 +52,8 @@ def bench(
     `paper E`, `paper R`, `paper V`, `paper B` and `paper S` run the experiments of one paper on its axes, beside its own figures; `paper` runs all.
 
     With --engine spark, CPU of all processes beside what Spark needs without Augury: NAME is batch (or patterns of it,
-    such as P1), copies, stream, scale, small or big; the first three where none is named, and `all` for all.
+    such as P1), copies, stream, scale, small, big, cores, zipf or model (what each stage costs, fitted over 65 times the
+    events); the first three where none is named, and `all` for all.
     """
     benchmarks = _checkout()
     if engine == "spark":

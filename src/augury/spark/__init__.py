@@ -17,6 +17,7 @@ from augury.sources.heading import ColumnNames, with_columns
 
 if TYPE_CHECKING:
     from augury.spark.batch import Detections
+    from augury.spark.metrics import StreamMetrics
     from augury.spark.stream import DetectionStream
 
 try:
@@ -168,4 +169,13 @@ def _compiled(program: Compiled | str | Path, policy: str | None, facts: Any) ->
     return Compiled.of([source_of(program)], facts=names, policy=policy)
 
 
-__all__ = ["detect", "detect_stream"]
+def __getattr__(name: str) -> object:
+    """What takes long to import is imported when it is used."""
+    if name == "StreamMetrics":
+        from augury.spark.metrics import StreamMetrics
+
+        return StreamMetrics
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["StreamMetrics", "detect", "detect_stream"]

@@ -40,13 +40,13 @@ from augury.spark.conversions import (
     time_of_text,
 )
 from augury.spark.layout import Layout, common_kind, declared_kind, kinds_of_all
+from augury.spark.metrics import OBSERVED
 from augury.spark.nested import functor_of, natural_kind, with_paths
 from augury.spark.spelling import looks_misspelt
 
 # What the DataFrame of a file has beside its columns: what is wrong with a row, its file, and how it was given.
 PROBLEM, PATH, ROW = "augury problem", "augury path", "augury row"
 _WRONG = "augury wrong"  # what is wrong with a row, once its times and values are read
-OBSERVED = "augury_observed_"  # and a number: what a stream reports of the rows that it left out
 _numbers = itertools.count()
 _SQL = {
     "int": "bigint",
@@ -120,6 +120,11 @@ class EventFrame:
     def tells_time(self) -> bool:
         """Whether it says how far the events are."""
         return not self.facts_of
+
+    @property
+    def counts(self) -> bool:
+        """Whether its rows are events of the user, and no facts or heartbeats."""
+        return self.tells_time and not (self.parts and self.parts[0].type[0].startswith("#"))
 
     @property
     def read(self) -> bool:
@@ -484,12 +489,12 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
     if on_error is None:
         return row.frame.select(*columns, row.problem.alias("problem"), row_text.alias("row"), path.alias("path"))
     frame = row.frame
-    if frame.isStreaming and source.read:
-        frame = _observed(frame, row.problem, row.unknown, source)
+    if frame.isStreaming and source.counts:
+        frame = _observed(frame, row.problem, row.unknown, path, source)
     return (frame.where(row.problem.isNull()) if on_error == "skip" else frame).select(*columns)
 
 
-def _observed(frame: DataFrame, problem: Column, unknown: Column, source: EventFrame) -> DataFrame:
+def _observed(frame: DataFrame, problem: Column, unknown: Column, path: Column, source: EventFrame) -> DataFrame:
     """A stream that counts the rows that it leaves out, by file, and the events of unknown types."""
     wrong = problem.isNotNull()
     types = F.collect_set(F.when(unknown, F.col(f"`{source.names.type}`") if source.mixed else F.lit("")))
@@ -497,7 +502,7 @@ def _observed(frame: DataFrame, problem: Column, unknown: Column, source: EventF
         f"{OBSERVED}{id(source.frame):x}_{next(_numbers)}",  # all stages that read a source read one frame
         F.count(F.lit(1)).alias("rows"),
         F.count_if(wrong).alias("count"),
-        F.min(F.when(wrong, F.col(f"`{PATH}`"))).alias("path"),
+        F.min(F.when(wrong, path)).alias("path"),
         F.min(problem).alias("problem"),
         F.count_if(unknown).alias("unknown"),
         F.array_join(F.slice(types, 1, 5), ", ").alias("types"),

@@ -62,7 +62,8 @@ def pack(records: Iterator[pa.RecordBatch], keys: list[int], work: Work) -> Iter
                 ahead = pc.and_(ahead, host.in_own_slice(table, work.slice))
             ahead = table.filter(ahead)
             if len(ahead):
-                names.append(int(ahead.column("bucket")[0].as_py()))
+                notices = pc.max(ahead.column("type")).as_py() < 0  # for them alone no bucket is woken up
+                names.append(0 if notices else int(ahead.column("bucket")[0].as_py()))
                 packages.append(serialised(ahead.drop_columns(["bucket", "revoke", *work.extra])))
                 passed.append(True)
             table = table.filter(pc.or_(_among(codes, work.taken), table.column("revoke")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -17,6 +18,7 @@ from typing import Any, Literal, assert_never
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -41,6 +43,7 @@ from augury.spark.checkpoint_files import check_spark_files
 from augury.spark.host import Work
 from augury.spark.layout import JOINT
 from augury.spark.line_reader import NO_VERSIONS
+from augury.spark.metrics import METRICS, STAGES, StepMeter
 from augury.spark.packages import SHIFT, bucket_keys, feed, pack, unpack
 from augury.spark.pipeline import Outputs, Pipeline, listed, partitions_of
 from augury.spark.starting import ROCKSDB, usual_buckets
@@ -49,7 +52,7 @@ from augury.spark.state import Bucket, BucketStep, CachedSession, know
 # Codes of rows that tell of events that came too late, whose id names another event, how many are known already, and of
 # answers of types that an earlier version of the program had; and of events whose time is too far in the future.
 LATE, REJECTED, REPEATED, RETRACTED, AHEAD = -2, -3, -4, -5, -6
-METRICS = "augury"  # the name of what a query observes of each batch
+STEP, MALFORMED = -7, -8  # what a step has measured; a row that is no event
 _TIME = "augury_event_time"
 _FEW = 100_000  # facts that are compared one by one
 _PACKED = "bucket int, payload binary"
@@ -136,22 +139,32 @@ class DetectionStream(Outputs):
     @property
     def events(self) -> DataFrame:
         """All changes in one stream: op, type, arguments as JSON, start, end, id, trace."""
-        return self.pipeline.as_json(self._observed, changes=True)
+        return self.pipeline.as_json(self.changes, changes=True)
 
     @property
     def wide(self) -> DataFrame:
         """All changes in one stream: op, type, a column for each attribute name, start, end, id, trace."""
-        return self.pipeline.wide(self._observed, changes=True)
+        return self.pipeline.wide(self.changes, changes=True)
 
     @property
     def everything(self) -> DataFrame:
-        """Answers, late events and errors in one stream, for one query: `parts` takes a batch of it apart."""
-        return self._observed
+        """Answers, errors, and late and malformed events in one stream, for one query: `parts` takes a batch of it apart.
+
+        Malformed rows, with on_error="skip", are in a second reading of the input by the same query.
+        """
+        if self.pipeline.settings.on_error == "stop":
+            return self.changes
+        changes, text = self.changes, F.array("problem", "row")
+        wrong = self.malformed.select(F.lit(MALFORMED).alias("type"), F.col("type").alias("id"), text.alias("trace"))
+        return changes.unionByName(wrong, allowMissingColumns=True)
 
     def parts(self, batch: DataFrame) -> dict[str, DataFrame]:
-        """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late` and `errors`."""
+        """A batch of `everything`, in foreachBatch: a DataFrame for each event type, and `late`, `malformed` and `errors`."""
         result = {type: self.pipeline.answers(batch, type, changes=self.emit == "early") for type in self}
-        return result | {"late": late_rows(batch), "errors": self.pipeline.errors(batch)}
+        wrong = batch.where(F.col("type") == MALFORMED)
+        texts = (F.element_at("trace", 1).alias("problem"), F.element_at("trace", 2).alias("row"))
+        malformed = wrong.select(F.col("id").alias("type"), *texts)
+        return result | {"late": late_rows(batch), "malformed": malformed, "errors": self.pipeline.errors(batch)}
 
     @property
     def late(self) -> DataFrame:
@@ -192,8 +205,8 @@ class DetectionStream(Outputs):
         return result.withColumn("trace", listed())
 
     @property
-    def _observed(self) -> DataFrame:
-        """The changes of all types; the progress of a query says what each batch has brought."""
+    def changes(self) -> DataFrame:
+        """The changes of all types, and notices; the progress of a query says what each batch has brought."""
         return self.all_rows(self.pipeline.plan.outputs).observe(METRICS, *_metrics())
 
     def hosted(self, staged: Stages) -> list[tuple[Stage, Work]]:
@@ -383,6 +396,7 @@ def _metrics() -> list[Column]:
         "rejected": F.count_if(type == REJECTED),
         "repeated": F.coalesce(F.sum(F.when(type == REPEATED, F.col("start"))), F.lit(0)),
         "errors": F.coalesce(F.sum(F.when(type == host.ERROR, F.col("start"))), F.lit(0)),
+        STAGES: F.array_join(F.collect_list(F.when(type == STEP, F.array_join("trace", ""))), ","),
     }
     return [column.alias(name) for name, column in counted.items()]
 
@@ -430,16 +444,16 @@ class Processor:
     ) -> Iterator[pd.DataFrame]:
         bucket = Bucket(self.head, self.log, self.program, self, self.fingerprint)
         taken_back, self.taken_back = self.taken_back, []
-        step = BucketStep(payloads, self._frontier(watermark))
+        step, meter = BucketStep(payloads, self._frontier(watermark)), StepMeter.start(bucket.cached.session)
         changes = bucket.step(step)
         # What goes to all buckets is reported by one of them; events as such are reported as what they are.
         silent = self.silent | {INPUT} | (self.everywhere if int(key[0]) else set())
         first = self.fingerprint["stage"] == 1 and not int(key[0])  # revocations go to all buckets of all stages
-        records = [
-            *taken_back,
-            *host.answers(self.work, bucket.cached.session, changes),
-            *self._notices(bucket.cached, silent, step.ahead, revocations=first),
-        ]
+        records = [*taken_back, *host.answers(self.work, bucket.cached.session, changes)]
+        notices = self._notices(bucket.cached, silent, step.ahead, revocations=first)
+        if payloads or records or notices:
+            notices.append((STEP, None, None, self._measured(int(key[0]), meter, records, notices)))
+        records += self.work.notices(notices)
         timer = self._timer(bucket, fired, watermark)
         if payloads or records or bucket.upgraded or not bucket.head.steps:
             bucket.save(step, timer)
@@ -452,6 +466,17 @@ class Processor:
                 for record in records:
                     writer.write_batch(record)
             yield pd.DataFrame({"bucket": [int(key[0])], "payload": [sink.getvalue().to_pybytes()]})
+
+    def _measured(
+        self, bucket: int, meter: StepMeter, records: list[pa.RecordBatch], notices: list[host.Notice]
+    ) -> str:
+        """What a step has done, as JSON."""
+        codes, changed = Counter(code for code, _, _, _ in notices), sum(record.num_rows for record in records)
+        matches = sum(pc.sum(pc.greater(record.column("op"), 0)).as_py() or 0 for record in records)
+        counts = {"matches": matches, "retracted": changed - matches}
+        counts |= {"late": codes[LATE], "ahead": codes[AHEAD], "rejected": codes[REJECTED]}
+        said = {"stage": self.fingerprint["stage"], "bucket": bucket}
+        return json.dumps(said | meter.figures(**counts), ensure_ascii=False)
 
     def version(self, program: dict[str, Any]) -> int | None:
         return self.programs.index(program) if program in self.programs else None
@@ -504,8 +529,8 @@ class Processor:
 
     def _notices(
         self, cached: CachedSession, silent: frozenset[Predicate], ahead: list[Event], revocations: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """What came too late, was repeated or refused, and what could not be computed, as rows of their own."""
+    ) -> list[host.Notice]:
+        """What came too late, was repeated or refused, and what could not be computed."""
         session, work = cached.session, self.work
         rows: list[host.Notice] = []
         for code, item in [*((LATE, item) for item in cached.late), *((AHEAD, event) for event in ahead)]:
@@ -530,7 +555,7 @@ class Processor:
             if new:
                 rows.append((host.ERROR, new, rule_of_part(rule), message))
         know(cached)
-        yield from self.work.notices(rows)
+        return rows
 
     def _json(self, event: Event, op: Literal["retract"] | None = None, trace: bool = False) -> str:
         event = replace(event, args=event.args[: len(event.args) - len(self.work.extra)]) if trace else event

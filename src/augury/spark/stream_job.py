@@ -30,9 +30,9 @@ from augury.spark.delivered import DeliveredAnswers
 from augury.spark.failures import FULL, user_error, user_errors, writing_to
 from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
-from augury.spark.inputs import OBSERVED
 from augury.spark.job import FileRun, fetched
 from augury.spark.kafka_topics import is_kafka, write_messages
+from augury.spark.metrics import StreamMetrics, by_source
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
@@ -113,7 +113,7 @@ class StreamJob(FileRun):
     """A stream that runs."""
 
     def __init__(self, spark: SparkSession, options: StreamOptions, notify: Callable[[str], None]) -> None:
-        self.options, self.notify, self.tally = options, notify, Tally()
+        self.options, self.notify, self.tally, self.metrics = options, notify, Tally(), StreamMetrics()
         self.spool: Spool | None = None
         self.out = sys.stdout  # a progress line puts its own in place
         task, settings = options.task, options.task.settings
@@ -194,7 +194,7 @@ class StreamJob(FileRun):
 
     def _run(self, show: Callable[[str], None]) -> None:
         checkpoint = self.options.checkpoint
-        writer = self.stream.everything.writeStream.foreachBatch(self._batch).trigger(**self.options.spark_trigger())
+        writer = self.stream.changes.writeStream.foreachBatch(self._batch).trigger(**self.options.spark_trigger())
         query = writer.option("checkpointLocation", str(self.options.spark.absolute())).start()
         try:
             while not query.awaitTermination(0.5):  # type: ignore[arg-type]
@@ -348,27 +348,27 @@ class StreamJob(FileRun):
             if progress["batchId"] <= self.seen:
                 continue
             self.seen = progress["batchId"]
-            read = max((s["numInputRows"] for s in progress["sources"] if BEATS not in s["description"]), default=0)
-            self.tally.read += read
-            self.came = self.came or read > 0
+            before = self.tally.received
+            self._skip(progress["observedMetrics"] or {})
+            self.tally.read = self.tally.received
+            self.came = self.came or self.tally.received > before
+            self.metrics.add(progress)
             mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
             if mark and not mark.startswith("1970-01-01T00:00:00.000"):
                 self.tally.watermark = self._watermark(mark)
-            self._skip(progress["observedMetrics"] or {})
-            operators = progress["stateOperators"]
-            self.tally.state_rows = sum(o["numRowsTotal"] for o in operators)
-            self.tally.state_bytes = sum(o["memoryUsedBytes"] for o in operators)
+            held = self.metrics.stats()
+            self.tally.state_rows, self.tally.state_bytes = held["rows"], held["bytes"]
 
     def _skip(self, metrics: dict[str, Any]) -> None:
         """Counts malformed and ignored rows: every source once, however many stages read it."""
-        observed = {name.removeprefix(OBSERVED): row for name, row in metrics.items() if name.startswith(OBSERVED)}
-        for row in {name.partition("_")[0]: row for name, row in observed.items()}.values():
+        for row in by_source(metrics).values():
             self.tally.received += row["rows"]
             self.tally.unknown += row["unknown"]
             self.tally.types |= {name for name in (row["types"] or "").split(", ") if name}
             if self.task.settings.on_error == "skip" and row["count"]:
                 self.tally.skipped += row["count"]
-                self.skipped.problems += self.places.problems(row["path"]) or [f"{row['path']}: {row['problem']}"]
+                problems = self.places.problems(row["path"]) if row["path"] else []
+                self.skipped.problems += problems or [f"{row['path'] or 'a row'}: {row['problem']}"]
 
     def _watermark(self, mark: str) -> str:
         """Spark's watermark as a time of the clock."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -82,7 +83,25 @@ class BodyReader:
         if isinstance(body, s.BareName | s.CallTerm):
             self.reader.labelled.setdefault(label, body.text if isinstance(body, s.BareName) else body.name)
 
+    def _is_decimal_comma(self, literal: s.Node) -> bool:
+        """Whether a time point is a number that follows a comma directly, and that a digit: `Y > 1,5`; it is reported."""
+        span = literal.span
+        number = re.compile(r"\d+,$").search(span.source.text[max(0, span.start - 40) : span.start])
+        if not isinstance(literal, Const) or not span.text.isdigit() or number is None:
+            return False
+        written = Span(span.source, span.start - len(number[0]), span.end)
+        message = (
+            f"`{written.text}` is no number: the comma ends the condition, and `{span.text}` would be a time point"
+        )
+        hint = (
+            f"the decimal sign is a point, `{written.text.replace(',', '.')}`; a time point is written `@{span.text}`"
+        )
+        self.findings.add("E213", message, written, hint=hint)
+        return True
+
     def _literal(self, literal: s.Node, body: RuleBody) -> None:
+        if self._is_decimal_comma(literal):
+            return
         if run_literal(literal) is not None:
             body.patterns.append(THE_RUN)
             return

@@ -397,6 +397,15 @@ def misspelt_operator(spot: RuleErrorSpot) -> Cause | None:
     return Cause(f"unknown operator `{spot.found}`", spot.at, spot.end, f"did you mean `{meant}`?") if meant else None
 
 
+def was_of_operator(spot: RuleErrorSpot) -> Cause | None:
+    """`was within(X)`: after a word, `within` is an operator."""
+    name = re.search(r"\bwas\s+(\w+)$", spot.before)
+    if spot.found != "(" or name is None:
+        return None
+    hint = f"ask for it by another name: `holds_{name[1]}(X) :- {name[1]}(X).`, and then `was holds_{name[1]}(X)`"
+    return Cause(f"`was` does not ask for `{name[1]}`, which is an operator here", name.start(1), spot.at, hint)
+
+
 def reluctant(spot: RuleErrorSpot) -> Cause | None:
     """`b(I)+?`, `b(I)*?`."""
     if spot.found != "?" or spot.adjacent not in ("+", "*", "?", "}"):
@@ -447,6 +456,7 @@ CAUSES: tuple[Callable[[RuleErrorSpot], Cause | None], ...] = (
     loose_window,
     nothing_after,
     nothing_before,
+    was_of_operator,
     reluctant,
     foreign,
     other_language,
