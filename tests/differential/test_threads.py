@@ -22,7 +22,7 @@ from augury.core.clock import Clock
 from augury.core.errors import RunError
 from augury.core.model import Event, HistoryItem
 from augury.core.parallel import in_threads
-from augury.engine import batch, time_slices
+from augury.engine import batch, found, time_slices
 from augury.engine.batch import SlicedModel
 from augury.entailment import Model
 from augury.program import Program
@@ -41,6 +41,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_slices, "LEAST", 1)
     monkeypatch.setattr(time_slices, "COPIES", 0)
     monkeypatch.setattr(batch, "FACTS_APART", 0)
+    monkeypatch.setattr(found, "MANY_IDS", 1)
 
 
 def shown(model: Model) -> tuple[object, ...]:

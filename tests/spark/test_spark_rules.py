@@ -21,8 +21,8 @@ from augury.core.model import Fact, OrderKey, order_key
 from augury.knowledge.facts import Facts
 from augury.semantics.static_calls import Static
 from augury.spark import detect
-from augury.spark import facts as spark_facts
-from augury.spark.relation import FactFrame, NotJoined
+from augury.spark import fact_placement as spark_facts
+from augury.spark.relation_frames import FactFrame, NotJoined
 from augury.spark.rules import Seeds, StaticRules
 from tests.generators import datalog
 from tests.support.spark_session import SPARK, session

@@ -137,7 +137,7 @@ class Functions:
 def test_a_scalar_function_before_the_shuffle_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     pushdown = pytest.importorskip("augury.spark.pushdown")
     monkeypatch.setitem(FUNCTIONS, "twice", TWICE)
-    for module in ("pushdown", "relation"):
+    for module in ("pushdown", "relation_frames"):
         monkeypatch.setattr(f"augury.spark.{module}.F", Functions())
     specs = physical_plan(augury.compile(WINDY).optimised, Setting(Clock("logical"))).specs
     columns = [(Written("place"), "string"), (Written("speed"), "float")]

@@ -252,6 +252,14 @@ def test_nexmark_agrees_with_duckdb(name: str) -> None:
     assert any(row.answers for row in rows if row.figure == "nexmark-session")
 
 
+@pytest.mark.parametrize("name", main.GROUPS["linearroad"])
+def test_linear_road_agrees_with_duckdb(name: str) -> None:
+    pytest.importorskip("duckdb")
+    theirs, mine = main.ALL[name](Settings(events=2_000, repeat=1))
+    assert (theirs.series, mine.series) == ("DuckDB", "augury") and mine.right
+    assert int(mine.note.split()[0]) > 5
+
+
 @pytest.mark.parametrize("name", main.GROUPS["knowledge"])
 def test_knowledge_counts_right(name: str) -> None:
     rows = list(main.ALL[name](Settings(events=5_000, repeat=1, open=opened)))

@@ -48,10 +48,8 @@ IMPORTED_BY = {
     "reference": ("run", "testing"),
     "semantics": ("reference", "explain"),
 }
-# One idea on two sides: a format that is read and written, a command and what it does, an algebra's node and its meaning.
-TWO_SIDES = {
-    "batch", "csv", "facts", "files", "job", "jsonl", "parquet", "relation", "run", "stream", "why",
-}  # fmt: skip
+# One idea on two sides: a format that is read and written, a command and what it does, a run here and on Spark.
+TWO_SIDES = {"batch", "csv", "job", "jsonl", "parquet", "run", "stream", "why"}
 
 
 @cache

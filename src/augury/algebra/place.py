@@ -204,10 +204,10 @@ def _sink_into(condition: n.Condition, node: n.Node, needs: set[str], labels: se
 
     With `once` into one of them, the left one first: what the condition binds is bound once.
     """
-    if isinstance(node, n.Run):
-        return sink_into_run(condition, node)
     below = [part for part in n.inputs(node) if needs <= n.bound_vars(part) and labels <= n.bound_labels(part)]
     match node:
+        case n.Run():
+            return sink_into_run(condition, node)
         case n.Join():
             below = below[:1] if once else below
         case n.Either():

@@ -42,7 +42,7 @@ def function(
     ('float', 'float')
     """
 
-    def register(call: Callable[..., Any]) -> Function:
+    def register(call: Callable[..., object]) -> Function:
         called = _rule_name("function", call, name)
         where = f"the function `{called}`"
         given_types = None if types is None else (types,) if isinstance(types, str | type) else tuple(types)
@@ -92,7 +92,7 @@ def aggregate(
     ('number', 'number')
     """
 
-    def register(call: Callable[[Any], Any]) -> AggregateFunction:
+    def register(call: Callable[[object], object]) -> AggregateFunction:
         called = _rule_name("aggregate", call, name)
         where = f"the aggregate `{called}`"
         takes = _element(call, where) if argument is None else argument
@@ -122,7 +122,7 @@ def _arrays(vectorized: object, vectorised: bool, where: str) -> str:
     return "numpy" if vectorized == "numpy" else "arrow"
 
 
-def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
+def _rule_name(what: str, call: Callable[..., object], name: str | None) -> str:
     """The name by which rules call something from Python."""
     if not callable(call):
         raise RunError(f"{call!r} is not a Python function", hint=f"decorate a function with @augury.{what}")
@@ -135,7 +135,7 @@ def _rule_name(what: str, call: Callable[..., Any], name: str | None) -> str:
     return str(result)
 
 
-def _parameters(call: Callable[..., Any], where: str, types: Sequence[object] | None) -> list[inspect.Parameter]:
+def _parameters(call: Callable[..., object], where: str, types: Sequence[object] | None) -> list[inspect.Parameter]:
     """The positional parameters of a function."""
     try:
         signature = inspect.signature(call)
@@ -166,7 +166,7 @@ def _typed(parameters: list[inspect.Parameter], where: str, count: int) -> list[
     return parameters[:count]
 
 
-def _element(call: Callable[[Any], Any], where: str) -> Any:
+def _element(call: Callable[[object], object], where: str) -> object:
     """The type of the elements of a function's list, as it is annotated."""
     try:
         parameters = list(inspect.signature(call).parameters.values())
@@ -188,18 +188,18 @@ _PYTHON = {
 _GIVE_TYPES = 'give them: function(types=("float", "string"), result="float")'
 
 
-def _annotated(call: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> tuple[Any, ...]:
+def _annotated(call: Callable[..., object], parameters: Iterable[inspect.Parameter]) -> tuple[object, ...]:
     return tuple(_evaluated(p.annotation, call) for p in parameters)
 
 
-def _return_annotation(call: Callable[..., Any]) -> Any:
+def _return_annotation(call: Callable[..., object]) -> object:
     try:
         return _evaluated(inspect.signature(call).return_annotation, call)
     except (ValueError, TypeError):
         return inspect.Parameter.empty
 
 
-def _evaluated(annotation: object, call: Callable[..., Any]) -> Any:
+def _evaluated(annotation: object, call: Callable[..., object]) -> object:
     """The type that an annotation written as text names; the text itself where it names a type of the language."""
     plain = inspect.unwrap(call)
     scope = getattr(plain, "__globals__", None) or getattr(type(plain).__call__, "__globals__", {})
@@ -242,14 +242,16 @@ def _options(annotation: object) -> tuple[Any, ...]:
 # Times
 
 
-def _opening(call: Callable[..., Any], declared: Sequence[object], opened: Callable[[Any], Any]) -> Callable[..., Any]:
+def _opening(
+    call: Callable[..., object], declared: Sequence[object], opened: Callable[[object], object]
+) -> Callable[..., Any]:
     """A function that is given datetime and timedelta of Python where it asks for them."""
     asks = [any(t is datetime or t is timedelta for t in _options(each)) for each in declared]
     if not any(asks):
         return call
 
     @wraps(call)
-    def with_python_times(*args: object) -> Any:
+    def with_python_times(*args: object) -> object:
         return call(*(opened(a) if asks[min(i, len(asks) - 1)] else a for i, a in enumerate(args)))
 
     return with_python_times
@@ -268,7 +270,7 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _opened_all(values: Any) -> Any:
+def _opened_all(values: Any) -> object:
     """Times of a list or an array as Python has them."""
     result = [_opened(v) for v in values]
     return result if isinstance(values, list) else array_of_objects(result)

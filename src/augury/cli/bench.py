@@ -46,7 +46,7 @@ def bench(
 ) -> None:
     """Measure the embedded engine beside hand-written code: P1 to P8, the papers' experiments, and more.
 
-    NAME is a group, P, E, R, V, B, knowledge, clock, graphs, spaseq, nexmark, files, shapes or extras, or one of them such as P1, R3a, V4 or
+    NAME is a group, P, E, R, V, B, knowledge, clock, graphs, spaseq, nexmark, linearroad, files, shapes or extras, or one of them such as P1, R3a, V4 or
     latency; all of them where none is named. files10 (ten times the events) and files-spark (on Spark, minutes) are run where they are named.
 
     `paper E`, `paper R`, `paper V`, `paper B` and `paper S` run the experiments of one paper on its axes, beside its own figures; `paper` runs all.

@@ -199,7 +199,7 @@ class DeltaSink(AnswerSink):
         return "there" if exists else "reachable; the table does not exist yet"
 
 
-def _row(step: int, op: str, line: bytes) -> dict[str, Any]:
+def _row(step: int, op: str, line: bytes) -> dict[str, object]:
     change = orjson.loads(line)
     texts = {name: orjson.dumps(change.get(name, [])).decode() for name in ("args", "trace")}
     times = {name: str(change[name]) for name in ("start", "end") if name in change}

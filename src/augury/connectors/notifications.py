@@ -17,7 +17,7 @@ import orjson
 from augury.connectors.addresses import Address, hide
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.sink import AnswerSink
-from augury.connectors.source import Position, UnavailableError
+from augury.connectors.source import UnavailableError
 from augury.core.errors import RunError
 
 
@@ -38,9 +38,6 @@ class NotificationSink(AnswerSink):
             )
         self._done = 0
         self._steps = (0, 0)
-
-    def open(self, position: Position | None) -> int | None:
-        return None
 
     def write(self, steps: Sequence[RenderedChanges]) -> list[tuple[str, bytes]]:
         key = (steps[0].step, steps[-1].step)

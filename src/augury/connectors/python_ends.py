@@ -19,7 +19,7 @@ class IterableSource(EventSource):
 
     blocking: ClassVar[bool] = True  # as long as the iterable takes for its next event
 
-    def __init__(self, events: Iterable[Any]) -> None:
+    def __init__(self, events: Iterable[object]) -> None:
         self.events = events
         self._number = 0
         self._ended = False

@@ -115,7 +115,7 @@ class LaneColumns:
             return shown | {"marks": self._marks(inside[np.argsort(self.start[inside], kind="stable")])}
         return shown | {"bins": self._bins(inside, edges)}
 
-    def _marks(self, chosen: Array) -> dict[str, list[Any]]:
+    def _marks(self, chosen: Array) -> dict[str, list[object]]:
         events = [self.lane.events[row] for row in self.rows[chosen].tolist()]
         state = np.where(self.gone[chosen], -1, self.state[chosen])
         return {

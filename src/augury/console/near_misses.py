@@ -54,7 +54,7 @@ def farness(miss: Mapping[str, Any]) -> tuple[int, float]:
     return len(miss["failed"]), -len(miss["parts"]) / max(1, miss["total"])
 
 
-def words_of(text: str) -> list[dict[str, Any]]:
+def words_of(text: str) -> list[dict[str, object]]:
     """A message with what is code among its words."""
     return [{"text": part, "code": number % 2 == 1} for number, part in enumerate(text.split("`")) if part]
 

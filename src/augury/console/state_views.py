@@ -65,7 +65,9 @@ class StateViews:
             "binding": [{"name": name, "value": show_value(value)} for name, value in goal.binding.items() if not name.startswith("#")],
         }  # fmt: skip
 
-    def _pending_row(self, rule: str, event: Event, due: int, parts: list[Event], held: HeldSession) -> dict[str, Any]:
+    def _pending_row(
+        self, rule: str, event: Event, due: int, parts: list[Event], held: HeldSession
+    ) -> dict[str, object]:
         """A detection that comes at its deadline, unless something that must be absent happens before."""
         session, now = held.session, held.session.now
         return {

@@ -80,7 +80,7 @@ def run_sample(project: ProjectFiles, document: Document) -> SampleRun:
     return SampleRun(versions, counts, answers, costs, len(job.history))
 
 
-def saved_costs(document: Document) -> dict[str, dict[str, Any]]:
+def saved_costs(document: Document) -> dict[str, dict[str, object]]:
     """The costs by rule of the file that a remark names, which `augury profile --json` has written."""
     try:
         rules = json.loads(Path(document.remarks.profile).read_text(encoding="utf-8"))["rules"]

@@ -136,7 +136,7 @@ def tagged(value: Value) -> str:
     return compact(_tagged(value))
 
 
-def _tagged(value: Value) -> Any:
+def _tagged(value: Value) -> object:
     match value:
         case Timestamp():
             return {"@timestamp": value.us}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from augury.core.arrays import Array, Codes, Hashes, Integers, RowIds, Times
 from augury.core.model import Event, content_id, event_of
+from augury.core.parallel import in_threads
 from augury.engine.decoding import as_lists, hex_ids, values_of
 from augury.engine.trace import StepCache, Traces, trace_of, traces_of
 from augury.sinks import AnswerPart, Op, ValueColumn
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from augury.engine.operators.derive import Derived
 
 _SINGLE = 8  # ids and traces that are made one by one, before all are made at once
+MANY_IDS = 1 << 14  # answers whose ids are worth a thread
 _EVENTS = 4096  # traces that are made at a time for events
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -153,10 +155,18 @@ class AnswerRows(AnswerPart):
         return as_lists(self.traces(lo, hi))
 
     def share(self, parts: Sequence[AnswerPart]) -> None:
-        caches: dict[int, StepCache[Any]] = {}  # by circuit: each has codes of its own
-        for part in parts if len(parts) > 1 and self._cache is None else ():
+        if len(parts) < 2 or self._cache is not None:
+            return
+        circuits: dict[int, list[AnswerRows]] = {}  # each has codes of its own
+        for part in parts:
             assert isinstance(part, AnswerRows)
-            part._cache = caches.setdefault(id(part.derived.runtime), StepCache())
+            circuits.setdefault(id(part.derived.runtime), []).append(part)
+        for rows in circuits.values():
+            cache = StepCache[Any]()
+            for part in rows:
+                part._cache = cache
+        if len(circuits) > 1 and sum(map(len, parts)) >= MANY_IDS:
+            in_threads([partial(_make_ids, rows) for rows in circuits.values()], lambda: None)
 
     @_locked
     def keep(self) -> None:
@@ -219,3 +229,8 @@ class AnswerRows(AnswerPart):
         """Whether few rows have been looked at so far, so that it is not worth while to make all."""
         self._looks += 1
         return self._looks <= _SINGLE
+
+
+def _make_ids(parts: Sequence[AnswerRows]) -> None:
+    for part in parts:
+        part.ids()

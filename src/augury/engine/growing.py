@@ -31,8 +31,8 @@ def with_rules(session: Session, rules: str | Path) -> Compiled:
     check_clock(program, session.clock.kind)
     read = {t for rule in running.plan.rules for t in rule_reads(rule)}
     for name, arity in sorted((program.plan.derived.keys() - session.circuit.derived.keys()) & read):
-        what = f"`{name}` with {arity} arguments is an input of the running rules"
-        raise RunError(f"{what}, so no new rule can derive it")
+        message = f"`{name}` with {arity} arguments is an input of the running rules"
+        raise RunError(f"{message}, so no new rule can derive it")
     check_new_makers(session, program)
     return program
 

@@ -132,6 +132,6 @@ def _copy(events: Events, circuit: Circuit, type: tuple[str, int]) -> None:
         target.out.table.kill(dead)
 
 
-def _contents(answers: EmittedRows, rows: RowIds) -> list[tuple[Any, ...]]:
+def _contents(answers: EmittedRows, rows: RowIds) -> list[tuple[object, ...]]:
     circuit, table = answers.events.runtime, answers.events.out.table
     return [circuit.event((table, row)).content for row in rows.tolist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Runtime:
         self.learns = True  # whether that stands for all inputs, where nothing says how long they are
         self.begins: int | None = None  # inputs must begin after it: earlier ones may need rows that were forgotten
         # Held during a step, and by readers of tables meanwhile.
-        self.lock: AbstractContextManager[Any] = threading.RLock()
+        self.lock: AbstractContextManager[object] = threading.RLock()
         self.now: int | None = None
         self.changing: set[str] = set()  # static predicates whose facts may change while the program runs
         self.facts = Facts.of(facts)

@@ -83,7 +83,7 @@ class Session(SessionCore):
         """Says that a fact no longer holds from a time on, from now where none is given; the changes of the answer."""
         return self.learn({name: [self._said("retract", args, at, None)]})
 
-    def _said(self, op: str, args: tuple[object, ...], moment: object, until: object) -> dict[str, Any]:
+    def _said(self, op: str, args: tuple[object, ...], moment: object, until: object) -> dict[str, object]:
         time = moment if moment is not None or self.now is None else self.clock.moment(self.now)
         if op == "retract" and time is None:
             raise RunError(

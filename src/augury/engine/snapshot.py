@@ -239,21 +239,21 @@ def _settings(state: Any) -> Settings:
 
 def _grow(session: Session, steps: Any) -> None:
     """Rules that came and went since the session was opened."""
-    for what, text, after in steps:
-        require(what in ("add", "remove", "plan"), "invalid rules")
+    for change, text, after in steps:
+        require(change in ("add", "remove", "plan"), "invalid rules")
         require(isinstance(text, str) and is_time(after), "invalid rules")
-        if what == "plan":
+        if change == "plan":
             require(text in session.programs, "an unknown program")
             step = StepTransaction(session)
             growing.become(session, step, session.programs[text], after)
             step.complete()
-        elif what == "add":
+        elif change == "add":
             growing.add(session, session.program.with_rules(text + "\n"), text + "\n", after)  # text, and never a path
         else:
             step = StepTransaction(session)
             growing.remove(session, step, session.program.without_rule(text), text)
             step.complete()
-    session.grown = [(what, text, after) for what, text, after in steps]
+    session.grown = [(change, text, after) for change, text, after in steps]
 
 
 def _fill(session: Session, state: dict[str, Any]) -> None:

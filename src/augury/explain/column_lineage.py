@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from augury.algebra.graph_queries import Construct, GraphQuery, SelectForm
 from augury.algebra.nodes import (
@@ -365,7 +365,7 @@ _SCHEMA = "https://openlineage.io/spec"
 _PRODUCER = "https://pypi.org/project/augury"
 
 
-def open_lineage(lineage: Lineage, namespace: str, job: str) -> dict[str, Any]:
+def open_lineage(lineage: Lineage, namespace: str, job: str) -> dict[str, object]:
     """A job event of OpenLineage: inputs and outputs with their schemas, and the column lineage facet of each output."""
     outputs = lineage.outputs()
     columns = {c for o in outputs for made in (*o.columns.values(), o.decided) for c in made}
@@ -415,15 +415,15 @@ def _dataset(kind: Kind, name: str) -> str:
     return name.strip("<>") if kind == "event" else f"{kind}.{name}"
 
 
-def _facet(name: str) -> dict[str, Any]:
+def _facet(name: str) -> dict[str, object]:
     return {"_producer": _PRODUCER, "_schemaURL": f"{_SCHEMA}/facets/{name}.json"}
 
 
-def _schema(names: Iterable[str]) -> dict[str, Any]:
+def _schema(names: Iterable[str]) -> dict[str, object]:
     return _facet("1-1-1/SchemaDatasetFacet") | {"fields": [{"name": name} for name in names]}
 
 
-def _field(lineage: Lineage, namespace: str, column: LineageColumn, type: str, subtype: str) -> dict[str, Any]:
+def _field(lineage: Lineage, namespace: str, column: LineageColumn, type: str, subtype: str) -> dict[str, object]:
     return {
         "namespace": namespace,
         "name": _dataset(column.kind, column.name),

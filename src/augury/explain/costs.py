@@ -215,8 +215,8 @@ def _slow(spec: s.Spec, number: int, rules: Sequence[str], metrics: OperatorMetr
                 yield shape(f"an aggregate that lists its members: {looked}", hint)
     unbounded = [kept for kept in spec.keeps if kept.count is None and kept.points >= FAR]
     if unbounded and metrics.rows_in > _MANY:
-        what = " and ".join(kept.what for kept in unbounded)
-        yield shape(f"it keeps {what} for ever", "give the rule a window, `(…).10min`, or run with --retention")
+        state = " and ".join(kept.what for kept in unbounded)
+        yield shape(f"it keeps {state} for ever", "give the rule a window, `(…).10min`, or run with --retention")
 
 
 # Flame graphs

@@ -184,7 +184,7 @@ class OperatorPlan:
         types = dict(zip(spec.out.vars, spec.types, strict=True)) | dict.fromkeys(spec.out.labels, "interval")
         return [{"name": name, "type": types.get(name) or "any"} for name in _columns(spec)]
 
-    def _kept_json(self, kept: s.KeptState) -> dict[str, Any]:
+    def _kept_json(self, kept: s.KeptState) -> dict[str, object]:
         return {"what": kept.what, "for": self._kept(kept).removeprefix(f"{kept.what} ") or "0s"}
 
     def draw(self, chart: Flowchart) -> None:

@@ -137,7 +137,7 @@ def _json(plan: Plan, operators: OperatorPlan, readings: Mapping[Span, str]) -> 
 
 def _rule_json(
     rule: Rule, properties: Properties, stratum: Stratum, readings: Mapping[Span, str], operators: OperatorPlan
-) -> dict[str, Any]:
+) -> dict[str, object]:
     head = operators.heads.get(rule.label)
     return {
         "label": rule.label,
@@ -170,7 +170,7 @@ def _knowledge_text(plan: Plan) -> Iterator[str]:
         yield f"            {answer.how}"
 
 
-def _knowledge_json(plan: Plan) -> list[dict[str, Any]]:
+def _knowledge_json(plan: Plan) -> list[dict[str, object]]:
     return [
         {
             "name": answer.predicate[0],

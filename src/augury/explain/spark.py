@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from augury.algebra.kinds import of_kind
 from augury.algebra.nodes import Rule, Scan
@@ -146,7 +145,7 @@ def stages_text(plan: Plan, operators: OperatorPlan) -> Iterator[str]:
             yield "            warning: a stream remembers all of it; say `--retention`, or give the rule a window"
 
 
-def stages_json(plan: Plan, operators: OperatorPlan) -> list[dict[str, Any]]:
+def stages_json(plan: Plan, operators: OperatorPlan) -> list[dict[str, object]]:
     return [
         {
             "stage": item.stage.number,

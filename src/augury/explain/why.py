@@ -159,7 +159,7 @@ def _some(row: Sequence[T], show: Callable[[T], Tree]) -> list[Tree]:
     return [*first, Tree(f"… {len(row) - len(first) - 1:,} more"), show(row[-1])]
 
 
-def tree_as_json(tree: ExplainedEvent, clock: Clock) -> dict[str, Any]:
+def tree_as_json(tree: ExplainedEvent, clock: Clock) -> dict[str, object]:
     event = tree.event
     shown: dict[str, Any] = {
         "type": event.type,
@@ -180,7 +180,7 @@ def tree_as_json(tree: ExplainedEvent, clock: Clock) -> dict[str, Any]:
     return {**shown, "derivations": ways} if ways else shown
 
 
-def _proof_as_json(proof: Proof) -> dict[str, Any]:
+def _proof_as_json(proof: Proof) -> dict[str, object]:
     below = {"because": [_proof_as_json(c) for c in proof.children]} if proof.children else {}
     was = {"was": True} if proof.was else {}
     return {"name": proof.name, "args": [to_json(a) for a in proof.args], **was, **below}

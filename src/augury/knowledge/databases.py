@@ -166,7 +166,7 @@ def relation_sheet(relation: object, source: str) -> Sheet:
     return _asked(lambda: sheet_of(_fetched(relation, source, NO_LIMITS), source), "", source, list)
 
 
-def _fetched(relation: Any, source: str, limits: Limits) -> Any:
+def _fetched(relation: Any, source: str, limits: Limits) -> object:
     """The rows of a relation as a table, some at a time."""
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     reader, parts, size = read(_ROWS), list[Any](), 0

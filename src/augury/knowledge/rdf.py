@@ -18,7 +18,7 @@ from augury.sources import Coded
 Pairs: TypeAlias = tuple[Array, Array]  # the subjects and the objects of one predicate
 
 
-def _identity(value: Value) -> Any:
+def _identity(value: Value) -> object:
     """Distinguishes values: `1`, `1.0` and `true` are three."""
     kind = type(value)
     return kind, value.text if kind is Iri else repr(value) if kind is Term else value  # type: ignore[union-attr]

@@ -79,8 +79,8 @@ def _lint_collects(rule: Rule, plan: Plan, findings: Findings) -> None:
             if built_in and not (
                 accumulates(part, plan.functions, plan.aggregates, True) or is_ranked(part, plan.functions)
             ):
-                what = f"{part.function}(distinct …)" if part.distinct else f"{part.function}(…)"
-                message = f"{what} in rule `{rule.label}` lists what each window holds"
+                call = f"{part.function}(distinct …)" if part.distinct else f"{part.function}(…)"
+                message = f"{call} in rule `{rule.label}` lists what each window holds"
                 hint = (
                     "count, sum, avg, min, max, first, last, median and count(distinct …) keep running totals; "
                     "a window by the clock, `every`, lists once"

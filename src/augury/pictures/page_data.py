@@ -17,7 +17,7 @@ _EDGES = 2000  # of bins, where there are more
 _ROOTS = 2000  # derived events that say what they were made of
 
 
-def page_data(scene: Scene, selected: Iterable[Event], title: str = "") -> dict[str, Any]:
+def page_data(scene: Scene, selected: Iterable[Event], title: str = "") -> dict[str, object]:
     """What the timeline shows; each event that is shown by itself has a number."""
     places: dict[tuple[str, str], int] = {}  # the numbers of events, by type and id
     count = 0
@@ -47,7 +47,7 @@ def page_data(scene: Scene, selected: Iterable[Event], title: str = "") -> dict[
     }  # fmt: skip
 
 
-def _marks(lane: Lane, events: list[Event]) -> dict[str, list[Any]]:
+def _marks(lane: Lane, events: list[Event]) -> dict[str, list[object]]:
     return {
         "start": lane.start.tolist(),
         "end": lane.end.tolist(),

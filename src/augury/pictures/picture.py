@@ -90,6 +90,6 @@ def standalone(drawn: str) -> str:
 def _swapped(light: str, dark: str) -> str:
     """Rules that give what has one colour another, whether an attribute says it or a style does, as matplotlib has it."""
     return "".join(
-        f'[{what}="{light}"]{{{what}:{dark}}}[style*="{what}: {light}"]{{{what}:{dark}!important}}'
-        for what in ("fill", "stroke")
+        f'[{name}="{light}"]{{{name}:{dark}}}[style*="{name}: {light}"]{{{name}:{dark}!important}}'
+        for name in ("fill", "stroke")
     )

@@ -49,7 +49,7 @@ def figure(width: float, height: float) -> Figure:
 def picture_of(drawn: Figure, title: str) -> Picture:
     """A figure as a picture."""
     text = io.StringIO()
-    metadata: dict[str, Any] = {"Date": None, "Creator": "Augury", "Title": visible(title)}
+    metadata: dict[str, object] = {"Date": None, "Creator": "Augury", "Title": visible(title)}
     drawn.savefig(text, format="svg", metadata=metadata)
     xml = text.getvalue()
     svg = xml[xml.index("<svg") :].replace(_INK, "currentColor")

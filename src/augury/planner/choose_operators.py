@@ -298,11 +298,14 @@ def _named(planning: Planning, node: Label | Within, needs: Needs, rule: str) ->
     longest: int | None = None
     inner: Node = node
     while isinstance(inner, Label | Within):
-        if isinstance(inner, Label):
-            labels.append(inner.label)
-        else:
-            length = planning.setting.clock.length(inner.length)
-            longest = length if longest is None else min(longest, length)
+        match inner:
+            case Label():
+                labels.append(inner.label)
+            case Within():
+                length = planning.setting.clock.length(inner.length)
+                longest = length if longest is None else min(longest, length)
+            case _:
+                assert_never(inner)
         inner = inner.input
     if isinstance(inner, Scan):
         return _scan(planning, inner, needs, rule, tuple(labels), longest)

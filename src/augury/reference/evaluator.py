@@ -97,7 +97,7 @@ def evaluate(
         now,
         {e.id: e for e in events},
         rejected,
-        {what: len(rows) for what, rows in world.errors.items()},
+        {error: len(rows) for error, rows in world.errors.items()},
         result,
         plan.makers,
         {e.id: list(derivations[e.content].values()) for e in result},

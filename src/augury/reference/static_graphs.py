@@ -49,5 +49,5 @@ def _closed(triples: list[TermTriple]) -> list[TermTriple]:
     return [*triples, *((_as_term(s, written), _as_term(p, written), _as_term(o, written)) for s, p, o in new)]
 
 
-def _as_term(value: Value, written: Mapping[object, object]) -> Any:
+def _as_term(value: Value, written: Mapping[object, object]) -> object:
     return written[value] if value in written else as_rdflib(term_of(value))

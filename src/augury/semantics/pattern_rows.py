@@ -147,12 +147,12 @@ class World:
         time = node.time.value
         if isinstance(time, Timestamp):
             if self.scalars.clock.kind == "logical":
-                what = f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock"
-                raise RunError(what, hint="use --clock timestamp")
+                message = f"rule `{self.scalars.rule}` names a calendar time, but the run is on the logical clock"
+                raise RunError(message, hint="use --clock timestamp")
             return time.us
         if self.scalars.clock.kind == "timestamp":
-            what = f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps"
-            raise RunError(what, hint="write the time as @'2026-01-31 10:00'")
+            message = f"rule `{self.scalars.rule}` names the tick {time}, but the run is on timestamps"
+            raise RunError(message, hint="write the time as @'2026-01-31 10:00'")
         assert isinstance(time, int)
         return time
 
@@ -167,8 +167,8 @@ class World:
         except (RowError, RunError):
             raise
         except Exception as error:
-            what = f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}"
-            raise RunError(f"{what}\n  in rule `{scalars.rule}`") from error
+            message = f"the aggregate `{aggregate.function}` raised {type(error).__name__}: {error}"
+            raise RunError(f"{message}\n  in rule `{scalars.rule}`") from error
 
     # Conditions
 

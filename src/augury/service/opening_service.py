@@ -88,7 +88,7 @@ def _numbered(ends: Sequence[NamedEnd]) -> list[NamedEnd]:
     return result
 
 
-def is_followed(source: Any) -> bool:
+def is_followed(source: object) -> bool:
     """Whether facts come from an address, whose changes are followed."""
     scheme, separator, _ = source.partition("://") if isinstance(source, str) else ("", "", "")
     return bool(separator) and scheme in connectors()

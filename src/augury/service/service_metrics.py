@@ -186,7 +186,7 @@ class ServiceMetrics:
         )
         return "\n".join(lines) + "\n"
 
-    def as_state(self) -> dict[str, Any]:
+    def as_state(self) -> dict[str, object]:
         """What `/state` shows."""
         service, stepper = self.service, self.service.stepper
         sources = [

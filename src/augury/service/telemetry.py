@@ -78,7 +78,7 @@ def _span_writer(tracer: Any) -> Callable[[str, RenderedChanges, float], None]:
 def _observer(service: LiveService, name: str) -> Callable[[Any], Iterable[Any]]:
     from opentelemetry.metrics import Observation
 
-    def observe(options: object) -> Iterable[Any]:
+    def observe(options: object) -> Iterable[object]:
         figures: Iterable[Figure] = service.metrics.figures()
         return [Observation(float(figure.value), dict(figure.labels)) for figure in figures if figure.name == name]
 

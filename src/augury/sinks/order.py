@@ -40,7 +40,11 @@ def _order(parts: Sequence[AnswerPart], owner: RowIds, local: Array) -> Array:
     def starts(rows: RowIds) -> Times:
         return np.concatenate([part.start for part in parts])[rows]
 
-    keys: list[Callable[[Array], Array]] = [starts, lambda rows: ranks[owner[rows]]]
+    keys: list[Callable[[Array], Array]] = []
+    if any(part.start is not part.end and not np.array_equal(part.start, part.end) for part in parts):
+        keys.append(starts)
+    if len(names) > 1:
+        keys.append(lambda rows: ranks[owner[rows]])
     keys += [partial(_argument, parts, owner, local, i) for i in range(max(part.arity for part in parts))]
     return Ordering(np.concatenate([part.end for part in parts])).refine(keys).rows
 

@@ -95,7 +95,9 @@ def stamps(values: Array, clock: Clock) -> Any:
     return joined(day, fraction, "Z")
 
 
-def column_texts(column: ValueColumn, write: Callable[[Value], str], null: str, texts: Callable[[Any], Any]) -> Any:
+def column_texts(
+    column: ValueColumn, write: Callable[[Value], str], null: str, texts: Callable[[object], object]
+) -> Any:
     """The values of a column as texts: numbers as they are, null as `null`, and texts as `texts` has it for many.
 
     Each of the other values is written once.

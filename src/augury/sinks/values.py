@@ -86,7 +86,7 @@ class ValueColumn:
             return ValueColumn(self.list(), np.arange(len(self)))
         return self
 
-    def once(self, kind: object, make: Callable[[], Any]) -> Any:
+    def once(self, kind: object, make: Callable[[], object]) -> Any:
         """What is made of a list of values: once, however many pieces a column is written in."""
         if kind not in self.made:
             self.made[kind] = make()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +40,7 @@ def is_graph_event(item: Mapping[str, object], names: ColumnNames, type: str | N
     return type is None and names.type not in item and "stream" in item and item.get(names.op) != "revoke"
 
 
-def as_plain(item: Mapping[str, object], names: ColumnNames) -> dict[str, Any]:
+def as_plain(item: Mapping[str, object], names: ColumnNames) -> dict[str, object]:
     """A graph event in the form of other events."""
     stream, graph = item["stream"], item.get("graph")
     if not isinstance(stream, str) or not _IRI.fullmatch(stream):

@@ -81,7 +81,7 @@ class _Elements:
 
     @cached_property
     def _all(self) -> list[tuple[Any, int]]:
-        elements: list[tuple[Any, int]] = []
+        elements: list[tuple[object, int]] = []
         try:
             self._scan(elements)
         except json.JSONDecodeError as error:

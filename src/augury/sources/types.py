@@ -143,7 +143,7 @@ def is_null(value: object) -> bool:
     return type(value).__name__ == "NAType"
 
 
-def from_numpy(value: Any) -> Any:
+def from_numpy(value: Any) -> object:
     """A number, text or time of NumPy as one of Python."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{'datetime' if isinstance(value, np.datetime64) else 'timedelta'}64[us]")
@@ -215,7 +215,7 @@ def from_text(text: str, attribute: Attribute, prefixes: Prefixes) -> Value:
     return None if text == "" else _checked(TYPES[attribute.type].text, value, attribute, prefixes)
 
 
-def _in_zone(value: object, zone: str) -> Any:
+def _in_zone(value: object, zone: str) -> object:
     """A calendar time that names no zone as one of `zone`; what is none as it is, for the type to refuse."""
     if isinstance(value, np.datetime64):
         value = from_numpy(value)
@@ -278,7 +278,12 @@ def _plain_bool(text: str) -> bool:
 
 PLAIN_FLOAT = r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 # The kinds that an undeclared column may have: the first one that all its cells are of.
-KINDS: dict[str, Callable[[str], Any]] = {"int": _plain_int, "float": _plain_float, "bool": _plain_bool, "string": str}
+KINDS: dict[str, Callable[[str], object]] = {
+    "int": _plain_int,
+    "float": _plain_float,
+    "bool": _plain_bool,
+    "string": str,
+}
 
 
 def fits(cell: str, kind: str) -> bool:

@@ -17,7 +17,7 @@ from augury.algebra.terms import Const, Expr, Var, variables
 from augury.spark.casts import canonical
 from augury.spark.demand import in_order
 from augury.spark.layout import NUMBERS, common_kind, sql_type
-from augury.spark.relation import FactFrame, NotJoined, all_of, columns, comparable, constant, differ, same
+from augury.spark.relation_frames import FactFrame, NotJoined, all_of, columns, comparable, constant, differ, same
 
 _ORDER: dict[str, Callable[[Column, Column], Column]] = {
     "<": operator.lt,

@@ -36,10 +36,10 @@ def carried(processor: Any) -> StatefulProcessor:
                 self.opened.take(*self.state)
             return self.opened
 
-        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        def handleInputRows(self, key: object, rows: object, timerValues: object) -> Iterator[Any]:
             return self.open().handleInputRows(key, rows, timerValues)  # type: ignore[no-any-return]
 
-        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        def handleExpiredTimer(self, key: object, timerValues: object, expiredTimerInfo: object) -> Iterator[Any]:
             return self.open().handleExpiredTimer(key, timerValues, expiredTimerInfo)  # type: ignore[no-any-return]
 
         def close(self) -> None:

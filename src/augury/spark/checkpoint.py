@@ -361,7 +361,7 @@ def _whole(path: str) -> str:
     return path if "://" in path or not os.path.exists(path) else os.path.abspath(path)
 
 
-def written_source(source: SourceFile) -> dict[str, Any]:
+def written_source(source: SourceFile) -> dict[str, object]:
     """A source as plain data, by its whole path: whoever looks at the stream may stand elsewhere."""
     here = source.path == "-" or source.remote
     return asdict(source) | {"path": source.path if here else os.path.abspath(source.path)}

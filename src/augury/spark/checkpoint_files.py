@@ -37,7 +37,7 @@ def spark_home(checkpoint: Path, saved: Mapping[str, Any]) -> tuple[Path, int]:
     return checkpoint / str(saved.get("spark", "spark")), int(saved.get("first", 0))
 
 
-def check_files(checkpoint: Path, saved: Mapping[str, Any]) -> None:
+def check_files(checkpoint: Path, saved: Mapping[str, object]) -> None:
     """Raises SnapshotError where a file that a restart needs is missing, or is not what was written."""
     note, (spark, first) = checkpoint / "output" / "ready.json", spark_home(checkpoint, saved)
     delivered = _delivered(note)
@@ -86,7 +86,7 @@ def files_read(spark: Path) -> set[str]:
     return result
 
 
-def check_complete(checkpoint: Path, saved: Mapping[str, Any]) -> None:
+def check_complete(checkpoint: Path, saved: Mapping[str, object]) -> None:
     """Raises RunError where the answers of a batch are written that Spark has not completed: it is for the program that
     wrote them to repeat it."""
     spark, first = spark_home(checkpoint, saved)

@@ -110,10 +110,10 @@ class KeptBucket:
     def getValue(self, key: Any) -> Any:
         return self.entries.get(key[0])
 
-    def updateValue(self, key: Any, value: Any) -> None:
+    def updateValue(self, key: object, value: object) -> None:
         raise AssertionError("state is opened to be read")
 
-    def removeKey(self, key: Any) -> None:
+    def removeKey(self, key: object) -> None:
         raise AssertionError("state is opened to be read")
 
 
@@ -127,5 +127,5 @@ class _ReadValue:
     def get(self) -> Any:
         return self.value
 
-    def update(self, value: Any) -> None:
+    def update(self, value: object) -> None:
         raise AssertionError("state is opened to be read")

@@ -27,7 +27,7 @@ from augury.sinks import Answers, ColumnPart, ValueColumn, coded_column, column_
 from augury.sources import Coded, Skipped
 from augury.spark.batch import Detections
 from augury.spark.failures import user_errors
-from augury.spark.files import FileReader
+from augury.spark.file_frames import FileReader
 from augury.spark.heartbeats import heartbeats
 from augury.spark.host import ERROR
 from augury.spark.layout import Layout, read_column

@@ -31,8 +31,8 @@ from augury.sinks import attribute_names, known_output
 from augury.sources.heading import NAMES, ColumnNames
 from augury.spark.casts import as_spark, cast, json_text
 from augury.spark.conversions import shown_json
+from augury.spark.fact_placement import BROADCAST, plan_facts
 from augury.spark.fact_streams import with_streams
-from augury.spark.facts import BROADCAST, plan_facts
 from augury.spark.host import ERROR, Work
 from augury.spark.inputs import (
     EventFrame,

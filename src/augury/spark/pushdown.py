@@ -39,7 +39,7 @@ from augury.core.clock import Clock, Duration
 from augury.core.fields import END, FIELDS, START
 from augury.core.model import Value
 from augury.planner.specs import InputSpec, MomentsSpec, Reading, RunSpec, ScanSpec, SelectSpec, Spec
-from augury.spark.relation import NotJoined, constant
+from augury.spark.relation_frames import NotJoined, constant
 
 Truth: TypeAlias = Column | bool
 

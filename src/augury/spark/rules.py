@@ -29,7 +29,7 @@ from augury.knowledge.graphs import entailing
 from augury.knowledge.solving.expand import expanded
 from augury.spark.bodies import ClauseJoins, calls, kinds_of, places
 from augury.spark.demand import Demand, demand
-from augury.spark.relation import FactFrame, NotJoined, empty, of_facts, of_frame, same, united
+from augury.spark.relation_frames import FactFrame, NotJoined, empty, of_facts, of_frame, same, united
 
 _FACTS = "facts of "  # before the name of a predicate that has rules as well: its facts
 _FEW = 10_000  # rows that may go through the driver from one round to the next

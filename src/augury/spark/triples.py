@@ -35,7 +35,7 @@ from augury.knowledge.rdfs import DOMAIN, RANGE, SUBCLASS, SUBPROPERTY, TYPE, Sc
 from augury.spark.casts import canonical
 from augury.spark.inputs import is_frame
 from augury.spark.layout import FAMILY, common_kind, sql_type, value_kind
-from augury.spark.relation import FactFrame, raw_value
+from augury.spark.relation_frames import FactFrame, raw_value
 
 _HIERARCHY = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _PARTS = ("subject", "predicate", "object")

@@ -75,24 +75,20 @@ class Coded:
         return Coded, (self.values, self.index)
 
 
-class TextColumn(Coded):
-    """A column that is an Arrow array of texts, as they are or by a dictionary of Arrow.
+class LazilyCoded(Coded):
+    """A column of another form, whose values and numbers of them are made when somebody asks for these."""
 
-    It has each text once when somebody asks for that.
-    """
+    __slots__ = ("_coded",)
 
-    __slots__ = ("_coded", "array")
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __init__(self) -> None:
         self._coded: tuple[list[Value], Array] | None = None
+
+    def _encode(self) -> tuple[list[Value], Array]:
+        raise NotImplementedError
 
     def _encoded(self) -> tuple[list[Value], Array]:
         if self._coded is None:
-            array = self.array
-            coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
-            index = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
-            self._coded = (coded.dictionary.to_pylist(), index)
+            self._coded = self._encode()
         return self._coded
 
     @property
@@ -102,6 +98,23 @@ class TextColumn(Coded):
     @property
     def index(self) -> Array:  # type: ignore[override]
         return self._encoded()[1]
+
+
+class TextColumn(LazilyCoded):
+    """A column that is an Arrow array of texts, as they are or by a dictionary of Arrow.
+
+    It has each text once when somebody asks for that.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        super().__init__()
+        self.array = array
+
+    def _encode(self) -> tuple[list[Value], Array]:
+        coded = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
+        return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy().astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -119,31 +132,18 @@ class TextColumn(Coded):
         return TextColumn, (self.array,)
 
 
-class TimeColumn(Coded):
+class TimeColumn(LazilyCoded):
     """A column of points or lengths of time in microseconds, some of which may be null."""
 
-    __slots__ = ("_coded", "kind", "null", "us")
+    __slots__ = ("kind", "null", "us")
 
     def __init__(self, us: Array, kind: type[Timestamp] | type[Duration], null: Array | None = None) -> None:
+        super().__init__()
         self.us, self.kind, self.null = us, kind, null
-        self._coded: tuple[list[Value], Array] | None = None
 
-    def _encoded(self) -> tuple[list[Value], Array]:
-        if self._coded is None:
-            us, index = unique_inverse(self.us)
-            self._coded = (
-                list(map(self.kind, us.tolist())),
-                index if self.null is None else np.where(self.null, -1, index),
-            )
-        return self._coded
-
-    @property
-    def values(self) -> list[Value]:  # type: ignore[override]
-        return self._encoded()[0]
-
-    @property
-    def index(self) -> Array:  # type: ignore[override]
-        return self._encoded()[1]
+    def _encode(self) -> tuple[list[Value], Array]:
+        us, index = unique_inverse(self.us)
+        return list(map(self.kind, us.tolist())), index if self.null is None else np.where(self.null, -1, index)
 
     def __len__(self) -> int:
         return len(self.us)

@@ -471,7 +471,7 @@ class Dictionary:
                     rest &= kinds != kind
             rows = np.flatnonzero(kinds == TEXT) + lo
             if self._pool is not None and len(rows):
-                hashes[0, rows] = text_hashes(self._pool.texts(self.payload[rows]))
+                hashes[0, rows] = text_hashes(self._pool.read_only(self.payload[rows]))
                 rest &= kinds != TEXT
         others = np.flatnonzero(rest) + lo
         hashes[:, others] = hashes_of(self.decode_all(others * 2 + 1))

@@ -70,9 +70,17 @@ class TextPool:
 
     def texts(self, places: Integers) -> Any:
         """Texts as an Arrow array of large strings of its own."""
+        return self._whole().take(pa.array(places))
+
+    def read_only(self, places: Integers) -> Any:
+        """Texts as an Arrow array for now: those that lie one after the other are not copied."""
+        if len(places) and bool((np.diff(places) == 1).all()):
+            return self._whole().slice(int(places[0]), len(places))
+        return self.texts(places)
+
+    def _whole(self) -> Any:
         ends = self.ends[: self.count + 1]
-        whole = pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(ends), pa.py_buffer(self.letters))
-        return whole.take(pa.array(places))
+        return pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(ends), pa.py_buffer(self.letters))
 
     def cut(self, number: int) -> None:
         """Forgets the texts whose numbers in the dictionary are not below this one."""
@@ -107,15 +115,27 @@ class TextPool:
         self.letters = larger
 
 
-def _bytes_of(texts: Any) -> tuple[Array, Array, Array]:
-    """The bytes of texts eight at a time, with a word more, and one by one; and where each text begins and ends."""
+def _bytes_of(texts: Any) -> tuple[Array, ...]:
+    """The bytes of texts eight at a time, with a word more, and one by one; and where each text begins and ends.
+
+    They are those of the texts themselves, unless these do not lie at words or have no word more.
+    """
     _, ends, data = texts.buffers()
     if not len(texts):
-        return np.zeros(2, np.uint64), np.zeros(16, np.uint8), np.zeros(1, np.int64)
+        return _fixed(np.zeros(2, np.uint64), np.zeros(16, np.uint8), np.zeros(1, np.int64))
     offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     lo, hi = int(offsets[0]), int(offsets[-1])
+    if data is not None and data.address % 8 == 0 and data.size >= hi // 8 * 8 + 16:
+        return _fixed(np.frombuffer(data, np.uint64, data.size // 8), np.frombuffer(data, np.uint8), offsets)
     words = np.empty((hi - lo) // 8 + 3, np.uint64)
     letters = words.view(np.uint8)
     if hi > lo:
         letters[: hi - lo] = np.frombuffer(data, np.uint8)[lo:hi]
-    return words, letters, offsets - lo
+    return _fixed(words, letters, offsets - lo)
+
+
+def _fixed(*arrays: Array) -> tuple[Array, ...]:
+    """Arrays that cannot be written: there is one compiled form of a kernel for them."""
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays

@@ -22,7 +22,7 @@ from augury.core.model import (
     value_hash,
 )
 from augury.storage.column import Coded, TextColumn, TimeColumn, resolved
-from augury.storage.kernels.blake2b import INITIAL, ORDER, hash_texts
+from augury.storage.kernels.blake2b import INITIAL, LANES, ORDER, hash_texts
 from augury.storage.kernels.hashing import mix
 
 _MANY = 64  # values that are worth columns
@@ -86,7 +86,8 @@ def _hashed(texts: Any, quote: int) -> tuple[Hashes, Mask]:
     block = np.zeros(16, np.uint64)
     hash_texts.call(
         letters, offsets[texts.offset : texts.offset + len(texts) + 1], quote, np.empty(8, np.uint64), block,
-        block.view(np.uint8), INITIAL, ORDER, hashes, plain,
+        block.view(np.uint8), np.zeros((16, LANES), np.uint64), np.empty((16, LANES), np.uint64),
+        np.zeros((2, LANES), np.int64), INITIAL, ORDER, hashes, plain,
     )  # fmt: skip
     return hashes.byteswap(), plain
 

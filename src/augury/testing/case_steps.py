@@ -22,7 +22,7 @@ STEP_KEYS = {*_ACTIONS, "emits", "at", "until"}
 
 
 def take_step(
-    session: Session, step: Mapping[str, Any], read: Callable[[str], HistoryItem], prefixes: Mapping[str, str]
+    session: Session, step: Mapping[str, object], read: Callable[[str], HistoryItem], prefixes: Mapping[str, str]
 ) -> list[Change]:
     """Does all that a step says, in the order of `_ACTIONS`; the changes that it emits."""
     if not step.keys() & set(_ACTIONS):

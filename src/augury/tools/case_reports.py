@@ -56,6 +56,6 @@ def as_json(results: Sequence[CaseResult]) -> dict[str, Any]:
     }
 
 
-def _differences(result: CaseResult) -> list[dict[str, Any]]:
+def _differences(result: CaseResult) -> list[dict[str, object]]:
     mismatches = () if result.outcome is None else result.outcome.mismatches
     return [{"about": m.about, "expected": list(m.expected), "actual": list(m.actual)} for m in mismatches]

@@ -41,7 +41,7 @@ def _plain(diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _plain_edit(edit: Edit) -> dict[str, Any]:
+def _plain_edit(edit: Edit) -> dict[str, object]:
     return {"file": edit.span.source.name, **region(edit.span), "text": edit.text}
 
 
@@ -62,7 +62,7 @@ def as_sarif(diagnostics: Iterable[Diagnostic]) -> str:
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
-def _result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
+def _result(diagnostic: Diagnostic, rule: int) -> dict[str, object]:
     hint = f" (hint: {diagnostic.hint})" if diagnostic.hint else ""
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
@@ -90,7 +90,7 @@ def _result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
     return result
 
 
-def _location(span: Span) -> dict[str, Any]:
+def _location(span: Span) -> dict[str, object]:
     return {"physicalLocation": {"artifactLocation": {"uri": span.source.name}, "region": _sarif_region(span)}}
 
 

@@ -16,6 +16,7 @@ from augury.core.model import OrderKey
 from augury.engine.operators.base import Operator, Part, Ways
 from augury.engine.operators.group_totals import Totals, asked_of, with_held_times
 from augury.engine.operators.members import occurrences
+from augury.engine.operators.row_contents import RowContents, same_contents
 from augury.engine.operators.window_contents import WindowContents
 from augury.engine.operators.windows import Windowed, in_last
 from augury.engine.saved import require
@@ -349,12 +350,14 @@ class CollectOperator(Windowed):
         if len(standing):
             fields = [START, END, LEFT, *range(FIELDS, out.width)]
             had, sizes = self.contents.of(standing)
-            before = dict(zip(_contents(out.data[:, standing], fields, sizes, had), standing.tolist(), strict=True))
-            of_old = np.flatnonzero(is_in(columns[LEFT], old))
-            every = _contents(columns, fields, counts, members)
-            for i in of_old.tolist():
-                new[i] = before.pop(every[i], None) is None
-            gone = np.array(sorted(before.values()), np.int64)
+            same = same_contents(
+                RowContents(out.data[np.ix_(fields, standing)], sizes, had),
+                RowContents(columns[fields], counts, members),
+            )
+            new = same < 0
+            stays = np.zeros(len(standing), bool)
+            stays[same[~new]] = True
+            gone = np.sort(standing[~stays])
             if len(gone):
                 out.kill(gone)
         if new.any():
@@ -426,10 +429,3 @@ def _arrays_of(index: Index, fields: Array) -> IndexArrays:
     return IndexArrays(
         table.data, fields, table.alive, index.order, index.buckets, index.groups, index.prev, index.after
     )
-
-
-def _contents(columns: Array, fields: list[int], counts: Integers, members: Array) -> list[tuple[bytes, bytes]]:
-    """The content by which rows are compared: these fields, and their members."""
-    each, ends = np.ascontiguousarray(columns[fields].T), np.cumsum(counts)
-    parts = zip(ends.tolist(), counts.tolist(), strict=True)
-    return [(each[i].tobytes(), members[end - count : end].tobytes()) for i, (end, count) in enumerate(parts)]

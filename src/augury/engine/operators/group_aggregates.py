@@ -250,7 +250,7 @@ def _halves(twice: Array) -> Array:
     return rounded
 
 
-def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> Any:
+def _interpolated(low: Any, high: Any, numerator: Any, denominator: Any) -> object:
     return low + (high - low) * numerator / denominator
 
 

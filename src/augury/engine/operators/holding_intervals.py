@@ -24,6 +24,7 @@ from augury.knowledge.solving.held_answers import (
 )
 from augury.planner.specs import HoldingSpec
 from augury.storage.frame import Frame
+from augury.storage.grouping import by_group
 from augury.storage.table import END, FIELDS, START, Table
 from augury.storage.unique import unique_first
 
@@ -161,7 +162,7 @@ class HoldingIntervals(Operator):
 def _in_both(first: Intervals, second: Intervals) -> tuple[Array, Array]:
     """Which intervals of both are in the other, too; those of an owner lie apart, so that no two have one start."""
     owner, start, end = (np.concatenate(columns) for columns in zip(first, second, strict=True))
-    order = np.lexsort((start, owner))
+    order = by_group(owner, start)
     next_, last = order[1:], order[:-1]
     same = (owner[next_] == owner[last]) & (start[next_] == start[last]) & (end[next_] == end[last])
     both = np.zeros(len(owner), bool)

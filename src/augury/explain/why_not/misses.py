@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from augury.algebra import nodes as n
 from augury.algebra.matching import Scalars
@@ -99,7 +98,7 @@ def _tree(miss: Miss, clock: Clock) -> Tree:
     return Tree(f"rule {miss.rule}: {len(miss.parts)} of {counted(miss.total, 'event')}", tuple(map(Tree, below)))
 
 
-def misses_as_json(misses: Iterable[Miss], clock: Clock) -> list[dict[str, Any]]:
+def misses_as_json(misses: Iterable[Miss], clock: Clock) -> list[dict[str, object]]:
     return [
         {
             "rule": miss.rule,

@@ -9,6 +9,7 @@ import numpy as np
 
 from augury.core.arrays import Array, RowIds, Times
 from augury.knowledge.fact_table import ALWAYS
+from augury.storage.grouping import by_group
 from augury.storage.kernels import intervals as k
 from augury.storage.kernels.entries import COUNT
 from augury.storage.segments import Segments
@@ -66,7 +67,7 @@ class AsOfIndex:
         rows, begin = new, np.full(len(new), ALWAYS)
         if self.changed:
             changed, times = (np.concatenate(part) for part in zip(*self.changed, strict=True))
-            order = np.lexsort((times, changed))
+            order = by_group(changed, times)
             changed, times = changed[order], times[order]
             first = unique_first(changed)[1]
             first = first[changed[first] < self.seen]

@@ -13,7 +13,7 @@ from augury.algebra.terms import Var
 from augury.core.arrays import Array, RowIds, Times
 from augury.knowledge.fact_table import ALWAYS, EVER
 from augury.knowledge.solving.relation import FactRelation
-from augury.storage.grouping import expand_ranges
+from augury.storage.grouping import by_group, expand_ranges
 from augury.storage.kernels import entries as k
 from augury.storage.rows import firsts
 from augury.storage.unique import unique
@@ -45,7 +45,7 @@ class Regions(NamedTuple):
 
 def merged(owner: RowIds, start: Times, end: Times) -> Intervals:
     """The maximal intervals that intervals of each owner make; those of one owner lie side by side, or apart."""
-    order = np.lexsort((start, owner))
+    order = by_group(owner, start)
     owner, start, end = owner[order], start[order], end[order]
     new = np.ones(len(owner), bool)
     new[1:] = (owner[1:] != owner[:-1]) | (start[1:] > end[:-1])
@@ -204,7 +204,7 @@ class HeldAnswers:
         owner, region_times = np.concatenate(region), np.concatenate(times)
         inside = (region_times >= regions.lo[owner]) & (region_times < regions.hi[owner])
         owner, region_times = owner[inside], region_times[inside]
-        order = np.lexsort((region_times, owner))
+        order = by_group(owner, region_times)
         owner, region_times = owner[order], region_times[order]
         new = np.ones(len(region_times), bool)
         new[1:] = (owner[1:] != owner[:-1]) | (region_times[1:] != region_times[:-1])

@@ -17,7 +17,7 @@ import numpy as np
 
 from augury.core.arrays import Array, Flags, RowIds, Times
 from augury.core.errors import RunError
-from augury.storage.grouping import expand_ranges
+from augury.storage.grouping import by_group, expand_ranges
 from augury.storage.kernels import entries as k
 from augury.storage.table import capacity, grown
 
@@ -90,7 +90,7 @@ class Timelines:
 
         How the facts were goes into the journal before anything changes.
         """
-        order = np.lexsort((times, rows))
+        order = by_group(rows, times)
         rows, times, acts, untils = rows[order], times[order], acts[order], untils[order]
         begins = np.concatenate([[0], np.flatnonzero(rows[1:] != rows[:-1]) + 1, [len(rows)]])
         touched = rows[begins[:-1]]

@@ -7,11 +7,8 @@ thousands that the options of the grammar expand to.
 
 from __future__ import annotations
 
-import gc
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from lark import Lark, Tree
@@ -23,6 +20,8 @@ from lark.parse_tree_builder import ParseTreeBuilder
 from lark.parser_frontends import ParsingFrontend
 from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
 from lark.parsers.lalr_parser import LALR_Parser, _Parser
+
+from augury.core.collector import uncollected
 
 _tree_builder: Any = ParseTreeBuilder  # these have no types
 _parse_table: Any = IntParseTable
@@ -49,7 +48,7 @@ class _Numbers:
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
 
-    def of(self, item: Any) -> int:
+    def of(self, item: object) -> int:
         return self._numbers.setdefault(item, len(self._numbers))
 
     @property
@@ -99,20 +98,8 @@ def _options(options: RuleOptions) -> tuple[Any, ...]:
 
 def parser_of(tables: bytes) -> Lark:
     """The parser that has such tables."""
-    with _no_collection():
+    with uncollected():
         return _parser_of(json.loads(tables))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Garbage collections amid many new objects, none of which is garbage, take longer than making them."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _parser_of(data: dict[str, Any]) -> Lark:

@@ -17,7 +17,6 @@ from augury.storage.table import END, FIELDS, LEFT, NONE, RANK, RIGHT, START, In
 from augury.storage.unique import unique
 
 if TYPE_CHECKING:
-    from augury.engine.horizon import Horizon
     from augury.engine.runtime import Runtime
 
 
@@ -281,9 +280,6 @@ class Moments(Operator):
             check_numbers(data[RIGHT, :n][data[LEFT, :n] == port], 0, view.table.n, NOT_THERE)
         for field, parent in self.parents():
             check_numbers(data[field, :n], -1, parent.n, NOT_THERE)
-
-    def wants(self, port: int, horizon: Horizon) -> Array | None:
-        return None
 
 
 def events_behind(runtime: Runtime, table: Table, rows: RowIds) -> list[tuple[Array, int, Array]]:

@@ -85,7 +85,7 @@ def columns(arity: int) -> list[str]:
     return [f"c{i}" for i in range(arity)]
 
 
-def _fact_column(column: object) -> Any:
+def _fact_column(column: object) -> object:
     return column_of(column) if isinstance(column, list) else column  # integers with nulls
 
 

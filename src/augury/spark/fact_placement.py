@@ -57,7 +57,7 @@ from augury.spark.demand import recursive
 from augury.spark.inputs import EventFrame, TypeColumns, is_frame
 from augury.spark.layout import NUMBERS, common_kind, declared_kind, sql_type
 from augury.spark.nested import functor_of
-from augury.spark.relation import FactFrame, NotJoined, all_of, constant, same, united
+from augury.spark.relation_frames import FactFrame, NotJoined, all_of, constant, same, united
 from augury.spark.rules import Seeds, StaticRules
 
 BROADCAST = 100_000  # rows of a DataFrame of facts that are joined rather than sent to every worker
