@@ -1,6 +1,6 @@
-"""Kills of `augury stream` at random moments, seen by one who follows its folder file by file.
+"""Kills of `augury stream` at random moments, seen by one who follows its folder file by file; and of changes of its state.
 
-python -m tests.faults.kills [COUNT [SEED]]
+python -m tests.faults.kills [streams|changes] [COUNT [SEED]]
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from augury.engine.saved.envelope import FORMAT
+from augury.spark.checkpoint_files import sealed, unsealed
 
 RULES = """\
 event wind(place: string, speed: float).
@@ -44,6 +47,12 @@ def kill_streams(count: int, seed: int) -> tuple[int, int]:
     """
     with tempfile.TemporaryDirectory(prefix="augury-kills-", ignore_cleanup_errors=True) as folder:
         return _Trial(Path(folder), random.Random(seed)).run(count)
+
+
+def kill_changes(count: int, seed: int) -> tuple[int, int]:
+    """Kills rescales, upgrades and backfills that often; gives how many kills there were, and how many had a fault."""
+    with tempfile.TemporaryDirectory(prefix="augury-kills-", ignore_cleanup_errors=True) as folder:
+        return _Changes(Path(folder), random.Random(seed)).run(count)
 
 
 @dataclass
@@ -218,6 +227,104 @@ class _Trial:
         return [_content(json.loads(line)) for line in told.splitlines()]
 
 
+@dataclass
+class _Changes(_Trial):
+    """A stream that begins with a history, and whose state is changed again and again; each change is killed at some moment."""
+
+    def run(self, count: int) -> tuple[int, int]:
+        (self.home / "rules.aug").write_text(RULES)
+        (self.home / "in").mkdir()
+        self._arrive(4)
+        (self.home / "in").rename(self.home / "history")
+        (self.home / "in").mkdir()
+        follower = Follower(self.home / "out")
+        follower.start()
+        tried = 0
+        while tried < count:
+            if self._die(self._change(tried)):
+                tried += 1
+            if self.chance.random() < 0.3:
+                self._arrive(1)
+        self.events.append(END)
+        self._file([END])
+        self._resume()
+        self._finish(["checkpoint", "verify", "cp"])
+        follower.over.set()
+        follower.join()
+        follower.look()
+        seen, wanted = Counter(follower.answers), Counter(self._expected())
+        for what, wrong in (("lost", wanted - seen), ("doubled or wrong", seen - wanted)):
+            if wrong:
+                sys.stderr.write(f"{what}: {dict(wrong)}\n")
+        return tried, min(tried, sum((wanted - seen).values()) + sum((seen - wanted).values()) + len(follower.broken))
+
+    def _change(self, number: int) -> list[str]:
+        """What is to be killed: the backfill until it is over, then rescales and upgrades in turn."""
+        saved = self.home / "cp" / "augury.json"
+        if number < 3 or not saved.exists():
+            return [*self._stream(), "--backfill", "history"]
+        if number % 3 == 2:
+            said = unsealed(saved, {"rules"})
+            saved.write_bytes(sealed({**said, "state_format": 5}))
+            return ["checkpoint", "upgrade", "cp", "--master", "local[2]"]
+        buckets = self.chance.choice([n for n in (1, 2, 3) if n != unsealed(saved, {"rules"})["buckets"]])
+        return ["checkpoint", "rescale", "cp", "--buckets", str(buckets), "--master", "local[2]"]
+
+    def _stream(self) -> list[str]:
+        return ["stream", "rules.aug", "--events", "in/*.jsonl", "--checkpoint", "cp", "--output", "out", "--lateness", "40s",
+                "--trigger", "once", "--master", "local[2]"]  # fmt: skip
+
+    def _die(self, command: list[str]) -> bool:
+        """Kills a command, half of the time just after it has written something that counts; whether it could be killed."""
+        with (self.home / "log").open("w") as log:
+            run = subprocess.Popen(
+                [sys.executable, "-m", "augury", *command],
+                cwd=self.home,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        written, before = self._written(), self._written()
+        changes, until = self.chance.randint(1, 6), time.monotonic() + _PATIENCE
+        while run.poll() is None and changes and time.monotonic() < until:
+            time.sleep(0.005)
+            written, before = self._written(), written
+            changes -= written != before
+        until = time.monotonic() + self.chance.choice([0, 0, 0.05, 0.5])
+        while run.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        killed = run.poll() is None
+        if killed:
+            with suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+        code, said = run.wait(), (self.home / "log").read_text()
+        if not killed and code:
+            if "was broken off before its end" not in said:
+                raise RuntimeError(f"the change failed: {said}")
+            self._resume()
+        return killed
+
+    def _resume(self) -> None:
+        """Runs the stream over all that is there, whose state is of this version, whatever was written into its checkpoint."""
+        saved = self.home / "cp" / "augury.json"
+        if saved.exists():
+            saved.write_bytes(sealed({**unsealed(saved, {"rules"}), "state_format": FORMAT}))
+        self._finish([*self._stream(), "--backfill", "history"])
+
+    def _written(self) -> tuple[object, ...]:
+        """What has been written that decides which state counts: what the checkpoint says, its logs, its states and answers."""
+        folder, logs = self.home / "cp", list[str]()
+        for name in ("spark*/offsets/[0-9]*", "spark*/commits/[0-9]*", "spark*/state/*", "output/*", "../out/*"):
+            logs += [str(path) for path in folder.glob(name)]
+        saved = folder / "augury.json"
+        return saved.stat().st_mtime_ns if saved.exists() else 0, *sorted(logs)
+
+    def _finish(self, command: list[str]) -> None:
+        done = subprocess.run([sys.executable, "-m", "augury", *command], cwd=self.home, capture_output=True, text=True, check=False)  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
+
+
 def _processes(session: int, kind: str) -> list[int]:
     """The Java process of a session, or its Python workers: those that their daemon has forked."""
     found: dict[int, tuple[int, str]] = {}
@@ -238,7 +345,9 @@ def _content(answer: dict[str, Any]) -> Answer:
 
 
 if __name__ == "__main__":
-    given = [int(text) for text in sys.argv[1:]]
-    tried, failed = kill_streams(given[0] if given else 10, given[1] if len(given) > 1 else 0)
-    sys.stdout.write(f"kills of streams: {tried} tried, {failed} failed\n")
+    names = [text for text in sys.argv[1:] if not text.isdecimal()]
+    numbers = [int(text) for text in sys.argv[1:] if text.isdecimal()]
+    kill = kill_changes if names == ["changes"] else kill_streams
+    tried, failed = kill(numbers[0] if numbers else 10, numbers[1] if len(numbers) > 1 else 0)
+    sys.stdout.write(f"kills of {names[0] if names else 'streams'}: {tried} tried, {failed} failed\n")
     sys.exit(failed > 0)

@@ -23,7 +23,7 @@ from augury.core.errors import AuguryError, RunError
 from augury.core.model import Event
 from augury.spark.starting import problem as spark_problem
 from tests.faults.injected import injected
-from tests.faults.kills import kill_streams
+from tests.faults.kills import kill_changes, kill_streams
 from tests.generators import malformed
 from tests.unit import test_malformed, test_snapshots, test_state, test_threads
 
@@ -143,6 +143,14 @@ def killed_streams(count: int, seed: int) -> Trials:
     yield from (None if number >= failed else "an answer lost, doubled or wrong" for number in range(tried))
 
 
+def killed_changes(count: int, seed: int) -> Trials:
+    """A rescale, an upgrade or a backfill of a stream is killed at any moment: the state is the old one or the new one."""
+    if spark_problem() is not None:
+        return
+    tried, failed = kill_changes(count, seed)
+    yield from (None if number >= failed else "an answer lost, doubled or wrong" for number in range(tried))
+
+
 def racing_threads(count: int, seed: int) -> Trials:
     """Others look at a session while one thread tells it: its answers are what they are alone."""
     chance, program = random.Random(seed), augury.compile(test_threads.PROGRAM)
@@ -242,6 +250,7 @@ FAULTS = {
     "forged snapshots": Fault(forged_snapshots, 2000, 5),
     "killed saves": Fault(killed_saves, 40, 1),
     "killed streams": Fault(killed_streams, 12, 0),
+    "killed changes": Fault(killed_changes, 12, 0),
     "full disks": Fault(full_disks, 40, 2),
     "poisoned rows": Fault(poisoned_rows, 1000, 10),
     "racing threads": Fault(racing_threads, 60, 1),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark.test_cli_spark import END, Augury, expected, failed, spread, story, written
+from tests.spark.test_cli_spark import END, RULES, Augury, expected, failed, spread, story, written
 from tests.spark.test_cli_spark import augury as augury
 from tests.spark.test_cli_spark import pytestmark as pytestmark
 from tests.spark.test_cli_spark import spark as spark
@@ -144,6 +144,22 @@ def test_a_run_over_a_history_leaves_the_state_of_a_stream(augury: Augury) -> No
     done = augury(*("elsewhere" if arg == "cp" else arg for arg in live))
     assert done.code == 0, done.err
     assert written(Path("out")) == answer
+
+
+def test_old_answers_are_explained_from_inputs_that_are_kept(augury: Augury) -> None:
+    """The rules have forgotten them, and the files are gone from their folder."""
+    lines = story(60)
+    Path("rules.aug").write_text(RULES)
+    run = ("stream", "rules.aug", "--events", "in/*.jsonl", "--checkpoint", "cp", "--lateness", "5s", "--trigger", "once", "--output", "out")  # fmt: skip
+    spread(lines, 30, Path("in"))
+    assert augury(*run, "--keep", "20d").code == 0
+    spread([END], 1, Path("in"), 100)
+    assert augury(*run).code == 0
+    for path in Path("in").iterdir():
+        path.unlink()
+    shown = augury("why", "--checkpoint", "cp", "--event", "alarm(_, _)")
+    assert "rise(" in shown.out and "wind(" in shown.out, shown.err
+    failed(augury("why", "--checkpoint", "cp", "--event", "alarm('nowhere', _)"), "the stream holds no alarm")
 
 
 def test_a_detection_over_a_history_leaves_the_state_of_a_stream(spark: Any, tmp_path: Path) -> None:

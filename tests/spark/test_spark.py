@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import warnings
@@ -28,9 +29,11 @@ from augury.core.model import VERSION_NEEDS_ID, Event, Fact, HistoryItem, Iri, O
 from augury.engine.decoding import from_tagged
 from augury.program import Program
 from augury.reference import evaluate
-from augury.sources import ColumnNames
+from augury.settings import Task
+from augury.sources import ColumnNames, SourceFile
 from augury.spark import detect, detect_stream
 from augury.spark.inputs import EventFrame, TypeColumns
+from augury.spark.job import SparkJob
 from augury.spark.layout import Layout
 from tests.differential.test_stages import Told, arrivals, random_mixture, random_told, same, told_of, waits_long
 from tests.generators.programs import STRATEGIES
@@ -482,13 +485,28 @@ def test_malformed_rows_are_collected(spark: SparkSession) -> None:
         [("l1", 10.0, "2026-01-01T10:00:00Z"), ("l9", 9.0, "yesterday")], "loc string, speed double, time string"
     )
     fire = spark.createDataFrame([("l1", "2026-01-01T10:01:00Z")], "loc string, time string")
-    with pytest.raises(Exception, match="malformed row: no time"):
+    with pytest.raises(Exception, match="malformed row: the time is missing"):
         detect(FIRE, {"wind": wind, "fire": fire})["alarm"].collect()
     found = detect(FIRE, {"wind": wind, "fire": fire}, on_error="skip")
     assert found["alarm"].count() == 1
     wrong = found.malformed.collect()
     assert [(r["type"], json.loads(r["row"])["loc"]) for r in wrong] == [("wind", "l9")]
     assert "time" in wrong[0]["problem"]
+
+
+def test_columns_that_nothing_uses_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Not even where a malformed row would be shown; `augury run` looks the whole row up."""
+    for name, time in (("good", "2026-01-01T10:00:00Z"), ("bad", "yesterday")):
+        rows = [("l1", 10.0, time, "unused", 7)]
+        frame = spark.createDataFrame(rows, "loc string, speed double, time string, note string, more int")
+        frame.write.parquet(str(tmp_path / name))
+    fire = spark.createDataFrame([("l1", "2026-01-01T10:01:00Z")], "loc string, time string")
+    answers = detect(FIRE, {"wind": spark.read.parquet(str(tmp_path / "good")), "fire": fire})["alarm"]
+    schemas = re.findall(r"ReadSchema: (\S+)", answers._jdf.queryExecution().executedPlan().toString())
+    assert schemas == ["struct<loc:string,speed:double,time:string>"]
+    wind = SourceFile(str(tmp_path / "bad"), "wind")
+    with pytest.raises(DataError, match=r'yesterday.*"note":"unused","more":7'):
+        SparkJob(spark, Task(augury.compile(FIRE), (wind,))).evaluate()
 
 
 def test_wrong_arguments_are_refused(spark: SparkSession) -> None:

@@ -79,6 +79,11 @@ if TYPE_CHECKING:
     help="Set events aside, like late ones, that are further in the future than this: they do not move the clock.",
 )
 @click.option(
+    "--keep",
+    metavar="D",
+    help="Keep copies of the files that are read for so long, so that `augury why --checkpoint` explains old answers.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Say what becomes of each rule if the stream of the checkpoint goes on with this program, and stop.",
@@ -108,6 +113,7 @@ def stream(
     buckets: int | None,
     idle: str | None,
     ahead: str | None,
+    keep: str | None,
     dry_run: bool,
     rebuild: bool,
     backfill: tuple[str, ...],
@@ -135,7 +141,7 @@ def stream(
         raise click.UsageError("give --backfill as often as --events: each stands for one of these")
     stream_options = StreamOptions(
         task, Path(checkpoint), output, format_, late, trigger, buckets, cluster.master, length(ahead),
-        length(idle), rebuild, archived=bool(backfill),
+        length(idle), rebuild, archived=bool(backfill), keep=length(keep),
     )  # fmt: skip
     stream_options.check()
     if (upgrade := stream_options.upgrade()) is not None or dry_run:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import click
@@ -26,6 +27,7 @@ from augury.explain.why_not import Miss, misses_as_json, show_misses
 from augury.explain.why_not.asked import atom_with_extra, read_asked, underivable
 from augury.job import Job
 from augury.notation import show_event
+from augury.settings import Task
 from augury.terminal import say, show
 
 event_option = click.option(
@@ -116,7 +118,25 @@ def _why_of_stream(options: CheckpointOptions, cluster: Cluster, wanted: str, ev
         if events:
             _show_trees(model, events, session.clock, session.program.plan.prefixes, every, format_, extra)
             return
-    raise RunError(f"the stream holds no {wanted}", "it was not detected, or what it was made of is forgotten by now")
+    if not _why_of_kept_inputs(options, wanted, every, format_):
+        hint = "it was not detected, or what it was made of is forgotten by now; `augury stream --keep 7d` keeps it"
+        raise RunError(f"the stream holds no {wanted}", hint)
+
+
+def _why_of_kept_inputs(options: CheckpointOptions, wanted: str, every: bool, format_: str) -> bool:
+    """Explains an event that the state has forgotten, from the inputs that the stream has kept; whether it is there."""
+    from augury.spark.kept_inputs import KeptInputs
+
+    task = options.stream_task()
+    sources = KeptInputs.of(Path(str(options.checkpoint))).events()
+    if not sources:
+        return False
+    settings = replace(task.settings, lateness=None, emit="early")
+    job, model = _everything(replace(task, events=sources, settings=settings), None, None)
+    events = [event for event in model.all_events if read_asked(wanted, job.clock, job.plan.prefixes).is_met(event)]
+    if events:
+        _show_trees(model, events, job.clock, job.plan.prefixes, every, format_)
+    return bool(events)
 
 
 def _why_not_of_stream(options: CheckpointOptions, cluster: Cluster, wanted: str, format_: FormatOfText) -> None:
@@ -179,10 +199,14 @@ def why_not(
 
 def evaluated(options: TaskOptions, until: str | None, as_of: str | None) -> tuple[Job, Model]:
     """The answer of a program with all that it derives: one may ask for any derived event."""
-    plan = options.compiled.plan
+    return _everything(options.task(), until, as_of)
+
+
+def _everything(task: Task, until: str | None, as_of: str | None) -> tuple[Job, Model]:
+    plan = task.plan
     derived = [query.predicate[0] for query in plan.graph_queries] + [rule.type for rule in plan.rules]
     everything = replace(plan, outputs=tuple(dict.fromkeys(derived)))
-    job = Job(replace(options.task(), program=replace(options.compiled, plan=everything)))
+    job = Job(replace(task, program=replace(task.program, plan=everything)))
     return job, job.evaluate(until, as_of, engine="reference" if plan.graph_queries else "embedded")
 
 

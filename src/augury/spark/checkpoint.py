@@ -71,6 +71,7 @@ class StreamOptions:
     idle: int | None = None  # microseconds without an event after which the clock follows that of the machine
     rebuild: bool = False  # whether the state is computed anew, from all files that the stream has read
     archived: bool = False  # whether those of them that are gone are read elsewhere
+    keep: int | None = None  # microseconds for which inputs are kept, so that old answers can be explained
     history: bool = False  # whether it reads a history, with which a stream begins
 
     @property
@@ -168,6 +169,7 @@ class StreamOptions:
             "late": self.late and _whole(self.late),
             "folders": self.folders if self.output != "-" else {},
             "ahead": self.ahead,
+            "keep": self.keeps,
             "idle_for": self.idle,
             "state_format": self.saved.get("state_format") if self.saved and not self.rebuilds else FORMAT,
         }
@@ -199,11 +201,22 @@ class StreamOptions:
         """Rules that are new in this version see what starts after it: the greatest end that any batch has had."""
         if not self._is_new_program:
             return None if self.rebuilds else self.saved.get("since")
+        return self.last_end(read_duration(self.saved["lateness"] or "0s"))
+
+    @property
+    def keeps(self) -> int | None:
+        """For how long inputs are kept: as asked, or as before."""
+        keep: int | None = self.saved.get("keep") if self.keep is None else self.keep
+        return keep
+
+    def last_end(self, lateness: int) -> int | None:
+        """The greatest end that any event so far has had, to the millisecond; none before the first event."""
         watermark = last_watermark(self.spark)
         if watermark is None:
             return None
-        late = self.clock.length(read_duration(self.saved["lateness"] or "0s"))
-        return (watermark * 1000 + 999 if self.clock.kind == "timestamp" else watermark - SHIFT) + late
+        return (watermark * 1000 + 999 if self.clock.kind == "timestamp" else watermark - SHIFT) + self.clock.length(
+            lateness
+        )
 
     @cached_property
     def clock(self) -> Clock:

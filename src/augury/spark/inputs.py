@@ -147,6 +147,14 @@ class EventFrame:
         return {f.name: f.dataType for f in self.frame.schema.fields}
 
     @property
+    def used(self) -> list[str]:
+        """The columns that say something of its events: attributes, type, times, id, op and version."""
+        n = self.names
+        said = {n.type, n.time, n.start, n.end, n.id, n.op, n.version, *self.times}
+        said |= {column for part in self.parts for column in part.columns}
+        return [column for column in self.fields if column in said]
+
+    @property
     def heading(self) -> EventHeading:
         return EventHeading(tuple(self.fields), self.names, None if self.mixed else self.parts[0].type[0])
 
@@ -461,7 +469,9 @@ def normalised(source: EventFrame, reading: InputReading, on_error: OnError | No
     if source.read:
         row_text, path = F.col(f"`{ROW}`"), F.col(f"`{PATH}`")
     else:
-        row_text = F.to_json(F.struct(*(F.col(f"`{c}`") for c in source.fields)))
+        # A run that stops reads no column for the sake of its message.
+        shown = source.used if on_error == "stop" else list(source.fields)
+        row_text = F.to_json(F.struct(*(F.col(f"`{c}`") for c in shown)))
         path = F.lit(None).cast("string")
     code, end, revokes = row.code, row.end, row.revokes
     if on_error == "stop":  # the row is written out only where it is wrong

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 from augury.algebra.plan import Plan
 from augury.compiled import check_clock
 from augury.core.clock import Clock
-from augury.core.errors import RunError
+from augury.core.errors import DataError, RunError
 from augury.core.model import Event
 from augury.core.standing import InputCounts
 from augury.knowledge.facts import Facts
@@ -114,9 +115,21 @@ class SparkJob(FileRun):
         """All answers in the layout, and what could not be computed."""
         return self.detections.all_rows(self.pipeline.plan.outputs)
 
+    @contextmanager
+    def _whole_rows(self) -> Iterator[None]:
+        """An error of a malformed row shows the whole row, of which just the columns in use were read: it is looked up."""
+        try:
+            with user_errors(self.places):
+                yield
+        except DataError as error:
+            if not error.message.startswith("a malformed row: "):
+                raise
+            row = self.pipeline.wrong.first()
+            raise error if row is None else DataError(f"a malformed row: {row['problem']} in {row['row']}") from None
+
     def evaluate(self) -> SparkAnswers:
         """All answers, fetched."""
-        with user_errors(self.places):
+        with self._whole_rows():
             result = fetched(self.all_rows.toArrow(), self.pipeline.layout)
             self._skip()
         return result
@@ -133,7 +146,7 @@ class SparkJob(FileRun):
     def write(self, destination: str) -> dict[tuple[str, str], int]:
         """All answers as Parquet, a folder for each type where there are several; gives what could not be computed."""
         outputs = self.pipeline.plan.outputs
-        with user_errors(self.places):
+        with self._whole_rows():
             rows = self.all_rows.cache()
             try:
                 for type in outputs:

@@ -32,6 +32,7 @@ from augury.spark.heartbeats import BEATS, Heart
 from augury.spark.host import ERROR
 from augury.spark.job import FileRun, fetched
 from augury.spark.kafka_topics import is_kafka, write_messages
+from augury.spark.kept_inputs import KeptInputs, check_keeping
 from augury.spark.metrics import StreamMetrics, by_source
 from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
@@ -140,6 +141,9 @@ class StreamJob(FileRun):
         relocate(home, home.absolute())  # the checkpoint may have been moved
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
+        self.kept = KeptInputs.of(options.checkpoint)
+        if options.keeps is not None:
+            check_keeping(task.events)
         self.failed: BaseException | None = None  # what went wrong in a batch, before Java wrapped it up
         self.seen = -1
         self.came = False  # whether events have come since somebody looked
@@ -198,7 +202,8 @@ class StreamJob(FileRun):
         query = writer.option("checkpointLocation", str(self.options.spark.absolute())).start()
         try:
             while not query.awaitTermination(0.5):  # type: ignore[arg-type]
-                self._count(query)
+                if self._count(query):
+                    self._keep_inputs()
                 show(str(replace(self.status, working=query.status["isTriggerActive"])))
                 _trim(checkpoint / "spark.log")
                 if self.heart is not None:
@@ -208,8 +213,15 @@ class StreamJob(FileRun):
                     query.processAllAvailable()
                     break
             self._count(query)
+            self._keep_inputs()
         finally:
             query.stop()
+
+    def _keep_inputs(self) -> None:
+        """Copies what the last batches have read, where inputs are kept."""
+        options, lateness = self.options, self.task.settings.lateness or 0
+        if options.keeps is not None and (end := options.last_end(lateness)) is not None:
+            self.kept.update(options.spark, self.task.events, end, self.pipeline.clock.length(options.keeps))
 
     @property
     def status(self) -> Status:
@@ -342,22 +354,24 @@ class StreamJob(FileRun):
             self.tally.examples += [f"{row['why']}: {row['event']}" for row in rows.limit(5).collect()]
         return {}
 
-    def _count(self, query: StreamingQuery) -> None:
-        """What Spark says of the batches since the last look."""
+    def _count(self, query: StreamingQuery) -> bool:
+        """What Spark says of the batches since the last look; whether there were some."""
+        before = self.seen
         for progress in query.recentProgress:
             if progress["batchId"] <= self.seen:
                 continue
             self.seen = progress["batchId"]
-            before = self.tally.received
+            received = self.tally.received
             self._skip(progress["observedMetrics"] or {})
             self.tally.read = self.tally.received
-            self.came = self.came or self.tally.received > before
+            self.came = self.came or self.tally.received > received
             self.metrics.add(progress)
             mark = progress["eventTime"].get("watermark") if progress["eventTime"] else None
             if mark and not mark.startswith("1970-01-01T00:00:00.000"):
                 self.tally.watermark = self._watermark(mark)
             held = self.metrics.stats()
             self.tally.state_rows, self.tally.state_bytes = held["rows"], held["bytes"]
+        return self.seen > before
 
     def _skip(self, metrics: dict[str, Any]) -> None:
         """Counts malformed and ignored rows: every source once, however many stages read it."""
