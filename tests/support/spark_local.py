@@ -650,7 +650,8 @@ class Operator:
             key = hash(row["id"]) if self.merging else self.local.key(stage, row)
             key = row.get("slice") or 0 if self.work.extra else key
             bucket = 0 if stage.how == "one" else self.keys[key % len(self.keys)]
-            everywhere = row["type"] is not None and self.local.layout.types[row["type"]] in stage.everywhere
+            type = self.local.layout.types[row["type"]] if row["type"] is not None and row["type"] >= 0 else None
+            everywhere = type in stage.everywhere
             chance.choice(tasks).append({**row, "bucket": -1 if row["revoke"] or everywhere else bucket})
         for task in tasks:
             chance.shuffle(task)

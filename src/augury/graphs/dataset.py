@@ -160,7 +160,7 @@ class GraphDataset:
         rows = different_rows(columns)
         g, p, s, o = (column[rows] for column in columns)
         names, starts = unique_first(g)
-        stops = [*starts[1:], len(g)]
+        stops = [*starts, len(g)][1:]  # none where there are no triples
         return GraphDataset(
             {
                 int(name): StaticGraph(s[a:b], p[a:b], o[a:b], terms)

@@ -243,7 +243,7 @@ class GreedyMatches(MomentEdges):
                 changed, position, chains, links, shape, search, self.calls, ties, decided, pool, self.used, self.count_paths,
                 fallen, fell,
             )  # fmt: skip
-            self.touched += touched
+            self.touched += int(touched)  # of numpy, where the kernel is not compiled
             guard.paired(n - self.count_paths)
             self.count_paths = n
             if used < 0:
