@@ -7,11 +7,11 @@
 (defvar augury-keywords
   '("after" "all" "and" "as" "asc" "at" "before" "between" "by" "chronological" "collect" "consecutive"
     "contains" "desc" "distinct" "during" "end" "equals" "event" "every" "exactly" "fact" "finished_by"
-    "finishes" "first" "function" "graph" "holding" "in" "include" "inside" "is" "last" "latest"
-    "longest" "meets" "met_by" "mod" "most" "next" "none" "not" "once" "or" "output" "overlapped_by"
-    "overlaps" "par" "past" "per" "policy" "prefix" "recent" "rule" "seq" "shortest" "since"
-    "skip" "started_by" "starts" "static" "then" "tick" "ties" "to" "top" "unrestricted" "was"
-    "where" "while" "with" "within"))
+    "finishes" "first" "from" "function" "graph" "holding" "in" "include" "inside" "is" "last"
+    "latest" "longest" "meets" "met_by" "mod" "most" "next" "none" "not" "once" "or" "output"
+    "overlapped_by" "overlaps" "par" "past" "per" "policy" "prefix" "recent" "rule" "seq" "shortest"
+    "since" "skip" "started_by" "starts" "static" "then" "tick" "ties" "to" "top" "unrestricted"
+    "was" "where" "while" "with" "within"))
 
 (defvar augury-constants '("false" "null" "true"))
 

@@ -53,6 +53,9 @@ def test_paths_name_columns(spark: SparkSession) -> None:
     columns |= {"pay.none": "tags.none", "pay.n": "card.N"}  # fields are compared as Spark does
     rows = augury.spark.detect(program, {"pay": payments(spark)}, time="meta.ts", columns=columns)["s"]
     assert [tuple(row[:3]) for row in rows.collect()] == [("x", None, 3)]
+    declared = 'event pay(shop: string from "tags.Shop", n: int from "card.N"). s(S, N) <- pay(S, N).'
+    rows = augury.spark.detect(declared, {"pay": payments(spark)}, time="meta.ts")["s"]
+    assert [tuple(row[:2]) for row in rows.collect()] == [("x", 3)]
     mixed = payments(spark).selectExpr("*", "named_struct('type', 'pay') head")
     rows = augury.spark.detect(program, mixed, time="meta.ts", type="head.type", columns=columns)["s"]
     assert rows.count() == 1

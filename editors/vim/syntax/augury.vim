@@ -3,7 +3,7 @@ if exists("b:current_syntax")
   finish
 endif
 syntax case ignore
-syntax keyword augDeclaration event fact function include latest output policy prefix rule static tick
+syntax keyword augDeclaration event fact from function include latest output policy prefix rule static tick
 syntax keyword augKeyword all as asc at by chronological collect consecutive desc distinct end every exactly first graph holding last longest most none not once past per recent shortest since skip ties to top unrestricted was where while with
 syntax keyword augOperator after and before between during equals finished_by finishes in inside is meets met_by mod next or overlapped_by overlaps par seq started_by starts then within
 syntax match augOperator /\<contains\>/

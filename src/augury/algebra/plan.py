@@ -20,11 +20,15 @@ INPUT: Predicate = ("#input", 0)  # any event that came in, whatever its type: t
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of an event. Timestamps that name no zone are read as local times of `zone`, or as UTC."""
+    """An attribute of an event. Timestamps that name no zone are read as local times of `zone`, or as UTC.
+
+    `column` is the column, or the path into a nested one, that holds it where it is not called as the attribute.
+    """
 
     name: str
     type: str = "any"
     zone: str = field(default="", compare=False, repr=False)
+    column: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,11 @@ class Plan:
         for rule in self.rules:
             result.setdefault(rule.predicate, []).append(rule)
         return {type: tuple(rules) for type, rules in result.items()}
+
+    @cached_property
+    def has_columns(self) -> bool:
+        """Whether the program names the column of an attribute."""
+        return any(a.column for attributes in self.declared.values() for a in attributes)
 
     @cached_property
     def made(self) -> dict[Predicate, tuple[Predicate, Predicate]]:

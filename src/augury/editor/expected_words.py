@@ -20,7 +20,7 @@ TERMINALS: dict[str, tuple[str, ...]] = {
     "_POLICY_DECL": ("policy",), "_TICK": ("tick",), "_OUTPUT": ("output",), "NO_FACT": ("fact not",), "LATEST": ("fact latest",),
     "FACT": ("fact",), "_RULE": ("rule",), "_WHILE": ("while",), "_COLLECT": ("collect",), "_ALL_COLLECT": ("all: collect",),
     "LAST": ("last",), "EXACTLY": ("exactly",), "_DISTINCT": ("distinct",), "_WHERE": ("WHERE",), "GRAPH": ("GRAPH",),
-    "_POLICY": ("POLICY",), "_WITHIN": ("within",), "CONSECUTIVE": ("CONSECUTIVE",),
+    "_POLICY": ("POLICY",), "_WITHIN": ("within",), "_FROM": ("from",), "CONSECUTIVE": ("CONSECUTIVE",),
     "POLICY_NAME": tuple(POLICIES), "TIES": ("LONGEST", "SHORTEST"), "_BY": ("BY",), "_PER": ("PER",),
     "NOT": ("NOT",), "_WAS": ("was",), "_HOLDING": ("holding",), "OR_NONE": ("or none",), "SINCE_END": ("SINCE END",),
     "_SINCE": ("SINCE",), "_TOP": ("TOP",), "_AT_MOST": ("AT MOST",), "ONCE": ("ONCE",), "_EVERY": ("EVERY",), "ASC": ("ASC",),

@@ -40,6 +40,7 @@ _DECLARATIONS = _words("declaration", {
     "include": ("reads another file of rules, once.", 'include "weather.aug".'),
     "prefix": ("declares a prefix of IRIs.", "prefix wt: <http://example.org/weather#>."),
     "event": ("declares an event type: the names and types of its attributes.", "event wind(station: string, speed: float)."),
+    "from": ("names the column, or the path into a nested one, that holds an attribute.", 'event pay(card: string from "card.id").'),
     "static": ("declares a predicate whose facts come from outside.", "static near(fire: string, station: string)."),
     "function": ("declares a function that Python registers.", "function index(t: float, h: float): float."),
     "policy": ("says which candidates pair: recent, chronological or unrestricted; for a program or, at the end of a rule, for it.", "policy recent."),

@@ -261,7 +261,7 @@ def headerless(cells: tuple[str, ...], source: SourceFile, plan: Plan) -> list[s
     """
     names = source.names
     types = [source.type] if source.type is not None else sorted(plan.declared)
-    names_by_type = [[names.column(t, a.name) for a in plan.declared[t]] for t in types if t in plan.declared]
+    names_by_type = [[names.column(t, a) for a in plan.declared[t]] for t in types if t in plan.declared]
     if not names_by_type or {c.lower() for c in cells} & {
         c.lower() for c in (*names.all, *(n for type_names in names_by_type for n in type_names))
     }:

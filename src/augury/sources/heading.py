@@ -34,19 +34,20 @@ class ColumnNames:
     version: str = "version"
     renamed: tuple[tuple[str, str, str], ...] = ()
 
-    def column(self, type: str, attribute: str) -> str:
-        """The column, or key, that holds an attribute of a type."""
-        return next((c for t, a, c in self.renamed if (t, a) == (type, attribute)), attribute)
+    def column(self, type: str, attribute: Attribute) -> str:
+        """The column, or key, that holds an attribute of a type: as the run says, else as the program does."""
+        usual = attribute.column or attribute.name
+        return next((c for t, a, c in self.renamed if (t, a) == (type, attribute.name)), usual)
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every name that is no attribute of an undeclared type; `time` is none even where another column has the time."""
         return (self.type, self.time, "time", self.start, self.end, self.id, self.op, self.known, self.version)
 
-    @property
-    def paths(self) -> tuple[str, ...]:
+    def paths(self, plan: Plan) -> tuple[str, ...]:
         """The columns that may be named by a path into a nested one, as `meta.ts`."""
-        columns = (*self.all, *(column for _, _, column in self.renamed))
+        declared = (self.column(type, a) for type, attributes in plan.declared.items() for a in attributes)
+        columns = (*self.all, *(column for _, _, column in self.renamed), *declared)
         return tuple(name for name in dict.fromkeys(columns) if "." in name)
 
 
@@ -110,7 +111,7 @@ def _unknown_attribute(event: str, attribute: str, attributes: Sequence[str], pl
 
 def declares_type(type: str | None, plan: Plan, names: ColumnNames) -> bool:
     """Whether a type is given that has an attribute of the name that else says the type of an event."""
-    return type is not None and any(names.column(type, a.name) == names.type for a in plan.declared.get(type, ()))
+    return type is not None and any(names.column(type, a) == names.type for a in plan.declared.get(type, ()))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class EventHeading:
 
     def own_columns(self, type: str, plan: Plan) -> set[str]:
         """The attributes of a declared type: no column of such a name says anything else of its events."""
-        return {self.names.column(type, a.name) for a in plan.declared.get(type, ())}
+        return {self.names.column(type, a) for a in plan.declared.get(type, ())}
 
     def column_for(self, role: str, declared: Iterable[str] = ()) -> str | None:
         """The column that says something of the events."""
@@ -179,10 +180,10 @@ class EventHeading:
         if attributes is None:
             used = [arity for name, arity in plan.event_types if name == type]
             return [(h, None) for h in self.data[: used[0] if len(used) == 1 else None]]
-        columns = [self.names.column(type, a.name) for a in attributes]
+        columns = [self.names.column(type, a) for a in attributes]
         missing = next((a for a, column in zip(attributes, columns, strict=True) if column not in self.columns), None)
         if missing is not None:
-            column = self.names.column(type, missing.name)
+            column = self.names.column(type, missing)
             raise missing_column(type, column, self.data, event=column == missing.name)
         return list(zip(columns, attributes, strict=True))
 

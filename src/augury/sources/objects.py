@@ -44,6 +44,22 @@ _SHAPES = 256  # of objects that are worth a look each
 # One by one
 
 
+def with_paths(item: Mapping[str, object], paths: Sequence[str]) -> Mapping[str, object]:
+    """An object with a key more for each name that is no key but a path to a value inside: null where there is none.
+
+    {"card": {"id": "c1"}} with the path card.id   →   {"card": {"id": "c1"}, "card.id": "c1"}
+    """
+    more: dict[str, object] = {}
+    for path in paths:
+        head, *inside = path.split(".")
+        if path not in item and head in item:
+            value: object = item[head]
+            for name in inside:
+                value = value.get(name) if isinstance(value, Mapping) else None
+            more[path] = value
+    return {**item, **more} if more else item
+
+
 def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, type: str | None = None) -> HistoryItem:
     """An event or a revocation from a Python object or the JSON form; `type` is that of an object that names none."""
     if isinstance(item, Event):
@@ -62,10 +78,12 @@ def item_from(item: Any, plan: Plan, clock: Clock, names: ColumnNames = NAMES, t
         raise DataError(f"not an event: {brief(item)}", hint=f"an event is {FORM}")
     if is_graph_event(item, names, type):
         item = as_plain(item, names)
+    if plan.has_columns or names is not NAMES:
+        item = with_paths(item, names.paths(plan))
     name = item.get(names.type, type)
     # A declared attribute of that name is an attribute: `event order(id: int)` has no event ids in its `id`.
     declared = plan.declared.get(name, ()) if isinstance(name, str) else ()
-    declared_columns = {names.column(name, a.name) for a in declared} if "args" not in item else set()
+    declared_columns = {names.column(name, a) for a in declared} if "args" not in item else set()
     roles = (names.op, names.id, names.known, names.version)
     op, id, known_time, version = (None if key in declared_columns else item.get(key) for key in roles)
     since, id, op = time_of(known_time, names.known, clock), _text(id, names.id) or "", _text(op, names.op)
@@ -150,7 +168,7 @@ def args_of(item: Mapping[str, object], name: str, plan: Plan, names: ColumnName
                 hint=f"declare `event {name}(…).`, or give `args` as a list",
             )
         return ()
-    keys = [names.column(name, a.name) for a in attributes]
+    keys = [names.column(name, a) for a in attributes]
     missing = next((key for key in keys if key not in item), None)
     if missing is not None:
         close = nearest(missing, [str(k) for k in item if k not in names.all and k not in keys])

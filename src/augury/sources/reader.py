@@ -27,7 +27,16 @@ from augury.sources.files import SourceFile
 from augury.sources.graph_events import GraphColumns, is_stream
 from augury.sources.heading import NAMES, ColumnNames, EventHeading, declares_type
 from augury.sources.history import Batch, History
-from augury.sources.objects import FORM, IrregularObjects, by_shape, interval, item_from, of_events, version_of
+from augury.sources.objects import (
+    FORM,
+    IrregularObjects,
+    by_shape,
+    interval,
+    item_from,
+    of_events,
+    version_of,
+    with_paths,
+)
 from augury.sources.problems import Problem, Skipped
 from augury.sources.python_cells import ColumnCells
 from augury.sources.sheet import Items, Sheet, with_kinds
@@ -229,6 +238,9 @@ class Reader:
             return History()
         if declares_type(type, self.plan, names):
             names = replace(names, type=_NO_KEY)
+        if (self.plan.has_columns or names is not NAMES) and (paths := names.paths(self.plan)):
+            objects = [with_paths(item, paths) if _type(item) is dict else item for item in items.objects]
+            items = replace(items, objects=objects, columns=None)
         clock, problems = self._begin(items, lambda: first_time(items.objects, names)), items.problems
         try:
             with uncollected():

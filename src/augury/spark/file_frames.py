@@ -221,7 +221,7 @@ class FileReader:
 
     def _frame(self, frame: DataFrame, source: SourceFile, files: Sequence[SourceFile]) -> list[EventFrame]:
         """A DataFrame of a file. One pass over its type column finds the types of its events."""
-        frame = with_paths(frame, source.names.paths)
+        frame = with_paths(frame, source.names.paths(self.plan))
         names = source.names if source.time in frame.columns else replace(source.names, time="time")
         position = files[0].location if len(files) == 1 else source.location
         EventHeading(tuple(frame.columns), source.names, source.type, position).check(self.plan)

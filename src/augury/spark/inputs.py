@@ -237,7 +237,7 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
     plan = program.plan
     types = sorted({name for name, _ in plan.event_types})
     if is_frame(events):
-        events = with_paths(_without_index(events), names.paths)
+        events = with_paths(_without_index(events), names.paths(plan))
         if names.type not in events.columns and {STREAM, GRAPH} <= set(events.columns):
             events = _graph_events(events, names)
         if names.type not in events.columns:
@@ -255,7 +255,7 @@ def sources(program: Compiled, events: Any, names: ColumnNames) -> list[EventFra
     for name, frame in events.items():
         if not is_frame(frame):
             raise RunError(f"the events of `{name}` are not a Spark DataFrame, but {type(frame).__name__}")
-        frame = with_paths(_without_index(frame), names.paths)
+        frame = with_paths(_without_index(frame), names.paths(plan))
         if stream_type(name) in types:  # a stream by its IRI alone
             name = stream_type(name)
         if name in types and GRAPH in frame.columns:
@@ -295,7 +295,7 @@ def _mixed(name: str, frame: DataFrame, plan: Plan, names: ColumnNames) -> list[
     """The events of one type in a DataFrame of many; a derived type is there only if its attributes are."""
     if any(rule.type == name for rule in plan.rules):
         declared = plan.declared.get(name)
-        if declared is None or any(names.column(name, a.name) not in frame.columns for a in declared):
+        if declared is None or any(names.column(name, a) not in frame.columns for a in declared):
             return []
     return [_part(EventHeading(tuple(frame.columns), names), name, frame, plan)]
 

@@ -49,6 +49,12 @@ class TreeReader(Transformer_NonRecursive[Token, Any]):
     def attribute(self, meta: Meta, name: Token, type: Token) -> s.AttributeDecl:
         return s.AttributeDecl(_label(name), str(type).lower(), self._span(meta), self._token(type))
 
+    def column(self, meta: Meta, attribute: s.AttributeDecl, path: Token | None) -> s.AttributeDecl:
+        return attribute if path is None else replace(attribute, column=_unquote(path))
+
+    def columns(self, meta: Meta, *items: s.AttributeDecl | None) -> tuple[s.AttributeDecl, ...]:
+        return self.attributes(meta, *items)
+
     def attributes(self, meta: Meta, *items: s.AttributeDecl | None) -> tuple[s.AttributeDecl, ...]:
         return tuple(i for i in items if i is not None)
 

@@ -86,7 +86,8 @@ class Printer:
         return f"rule {label}: {text}" if label else text
 
     def _attributes(self, attributes: tuple[s.AttributeDecl, ...]) -> str:
-        return ", ".join(f"{a.name}: {a.type}" for a in attributes)
+        columns = (f' from "{_escape(a.column)}"' if a.column else "" for a in attributes)
+        return ", ".join(f"{a.name}: {a.type}{column}" for a, column in zip(attributes, columns, strict=True))
 
     def _rule(
         self, label: str | None, head: s.Node, arrow: str, body: tuple[s.Node, ...], tail: str, word: str = ""

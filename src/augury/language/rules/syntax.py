@@ -294,10 +294,13 @@ class PrefixDecl(_Statement):
 
 @dataclass(frozen=True)
 class AttributeDecl:
+    """`card: string from "card.id"`: a name, a type, and of an event the column that holds it, where that is called otherwise."""
+
     name: str
     type: str
     span: Span = _SPAN
     type_span: Span = field(default=NOWHERE, compare=False, repr=False)
+    column: str = ""
 
 
 @dataclass(frozen=True)

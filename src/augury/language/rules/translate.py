@@ -105,7 +105,7 @@ def _doubt_before_loose_windows(modules: list[s.Module], findings: Findings) -> 
 
 
 def _attributes(decl: s.EventDecl | s.StaticDecl) -> tuple[Attribute, ...]:
-    return tuple(Attribute(a.name, known_type(a.type)) for a in decl.attributes)
+    return tuple(Attribute(a.name, known_type(a.type), column=a.column) for a in decl.attributes)
 
 
 def _unique_label(rule: n.Rule, labels: dict[str, Span], findings: Findings) -> None:
