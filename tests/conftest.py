@@ -53,6 +53,7 @@ SHORT = {
     "test_spark_nested.py": ("test_",),
     "test_time_units_spark.py": ("test_",),
     "test_spaseq_spark.py": ("test_",),
+    "test_sink_batches.py": ("test_a_batch_that_is_repeated", "test_what_spark_cannot_read"),
     "test_rebuilding.py": (),
     "test_checkpoint_commands.py": (),
     "test_stream_metrics_on_spark.py": (),

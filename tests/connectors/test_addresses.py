@@ -61,7 +61,7 @@ def test_wrong_options_are_refused() -> None:
     with pytest.raises(RunError, match="`most` is a whole number, not 'many'"):
         Address.parse("file://h/t?most=many").read(Sample)
     with pytest.raises(RunError, match="cannot be written to"):
-        open_sink("s3://bucket/file")
+        open_sink("listen://127.0.0.1:0/x")
     with pytest.raises(RunError, match=r"name it with \.jsonl"):
         open_sink("answers.xml")
 

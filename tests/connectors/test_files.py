@@ -125,3 +125,31 @@ def test_objects_of_a_store_are_read_in_all_formats(tmp_path: Path) -> None:
         (poison,) = reader.poison
         assert poison.payload.endswith(b"f.parquet")
     store.rm(f"/{tmp_path.name}", recursive=True)
+
+
+def test_answers_in_a_store_are_there_once(tmp_path: Path) -> None:
+    """A step that comes again after a crash takes its own place; another service leaves it alone."""
+    fsspec = pytest.importorskip("fsspec")
+    address = f"memory://{tmp_path.name}/alarms"
+    service = augury.live(
+        PROGRAM,
+        [{"type": "wind", "place": "x", "speed": n, "time": n} for n in range(6)],
+        address,
+        state=tmp_path / "state",
+    )
+    service.run()
+    (sink,) = [writer.sink for writer in service.writers]
+    steps = [RenderedChanges(n, ["insert"], ["a"], [f"x{n}"], [b'{"id": "x%d"}' % n]) for n in (90, 91)]
+    sink.write(steps)
+    again, other = open_sink(address), open_sink(address)
+    again.open(sink.position())
+    again.write(steps[1:])
+    other.open(None)
+    other.write(steps[1:])
+    with opened(open_source(f"{address}?follow=false")) as source:
+        lines = [json.loads(line) for delivery in source.poll(100, 0) for line in delivery.data.splitlines()]
+    assert sum(line.get("args") == ["x"] for line in lines) == 2
+    assert sorted(line["id"] for line in lines if "args" not in line) == ["x90", "x91", "x91"]
+    fsspec.filesystem("memory").rm(f"/{tmp_path.name}", recursive=True)
+    with pytest.raises(augury.RunError, match="names no folder"):
+        open_sink("memory://")

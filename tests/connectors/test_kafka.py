@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import augury
-from augury.connectors import UnavailableError, open_sink, open_source, opened
+from augury.connectors import AnswerSink, RenderedChanges, UnavailableError, open_sink, open_source, opened
 from augury.core.errors import RunError
 from augury.service import LiveService
 from tests.support.servers import Server, Wire
@@ -277,6 +277,32 @@ def test_a_broker_that_is_not_there_is_tried_again(kafka: Server, topic: Topic, 
             open_sink(f"kafka://127.0.0.1:{wire.port}/x").open(None)
     source.close()
     wire.close()
+
+
+def test_messages_that_were_given_up_are_written_again(
+    kafka: Server, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without transactions nothing but the report of a message says that it was not delivered."""
+    monkeypatch.setattr("augury.connectors.kafka._FLUSH", 1.0)
+    name, wire = topic(), kafka.wire
+    assert wire is not None
+    sink = open_sink(f"kafka://127.0.0.1:{wire.port}/{name}?transactions=false")
+    sink.open(None)
+    steps = [RenderedChanges(1, ["insert"], ["a"], ["x"], [b"{}"])]
+    wire.cut()
+    with pytest.raises(UnavailableError, match="not all messages could be written"):
+        sink.write(steps)
+    wire.mend()
+    wait_for(lambda: sink_takes(sink, steps))
+    sink.close()
+    assert ("x", b"{}") in consumed(kafka, name)
+
+
+def sink_takes(sink: AnswerSink, steps: Sequence[RenderedChanges]) -> bool:
+    try:
+        return sink.write(steps) == []
+    except UnavailableError:
+        return False
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ RULES = {
     ),
     "a join on a distance": Spread("s(X, Y) <- (a(X, V) SEQ b(Y, W)).10 WHERE abs(V - W) < 3."),
     "a count per hour": Spread("s(count()) <- w: every(10s), while w: collect a(_, _)."),
-    "totals of a long window": Spread("s(count(), sum(V), avg(V), max(X)) <- w: every(200s), while w: collect a(X, V)."),
+    "totals of a long window": Spread("s(count(), sum(V), avg(V where V > 9), max(X)) <- w: every(200s), while w: collect a(X, V)."),
     "distinct values of a long window": Spread(
         "s(count(distinct V), count()) <- w: every(200s), while w: collect a(_, V)."
     ),

@@ -44,7 +44,16 @@ except pytest.skip.Exception as missing:
     SPARK = [pytest.mark.skip(reason=str(missing))]
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+# Pages that need a server, by the name of its fixture and its usual port: tests/connectors/test_pages.py runs them.
+SERVED: dict[str, tuple[str | None, int]] = {
+    "connectors/http.md": (None, 8099),
+    "connectors/kafka.md": ("kafka", 9092),
+    "connectors/mqtt.md": ("mosquitto", 1883),
+    "connectors/nats.md": ("nats", 4222),
+    "connectors/postgres.md": ("postgres", 5432),
+    "connectors/redis.md": ("redis", 6379),
+}
 _FENCE = re.compile(r"```(\w+)(?: +(\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -247,17 +256,22 @@ def test_links_have_targets(page: str) -> None:
         path, _, anchor = target.partition("#")
         if "://" in target:
             continue
-        assert (DOCS / path).exists(), target
+        path = path or Path(page).name
+        assert (DOCS / page).parent.joinpath(path).exists(), target
         if not anchor:
             continue
-        text = (DOCS / (path or page)).read_text(encoding="utf-8")
+        text = (DOCS / page).parent.joinpath(path).read_text(encoding="utf-8")
         anchors = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in _HEADING.findall(text)}
         assert anchor in anchors, target
 
 
 # Pages of which just the end needs Spark: the rest of them is run without it as well.
 SPARK_AT_THE_END = ["tutorial.md"]
-_WHOLE = [pytest.param(p, marks=SPARK if starts_spark(p) and p not in SPARK_AT_THE_END else ()) for p in PAGES]
+_WHOLE = [
+    pytest.param(p, marks=SPARK if starts_spark(p) and p not in SPARK_AT_THE_END else ())
+    for p in PAGES
+    if p not in SERVED
+]
 
 
 @pytest.mark.parametrize("page", _WHOLE)
@@ -273,8 +287,8 @@ def test_page_runs_on_spark(page: str, tmp_path: Path, monkeypatch: pytest.Monke
     run_page(page, tmp_path, spark=True)
 
 
-def run_page(page: str, folder: Path, spark: bool) -> None:
-    """Runs a page; without Spark, up to where it begins."""
+def run_page(page: str, folder: Path, spark: bool, port: tuple[str, str] = ("", "")) -> None:
+    """Runs a page; without Spark, up to where it begins. A usual port becomes another one."""
     write_files(page, folder)
     if spark and any("import augury.spark" in block.text for block in blocks(page)):
         session()  # with the settings of all tests; what a page asks for is added to them
@@ -287,7 +301,7 @@ def run_page(page: str, folder: Path, spark: bool) -> None:
             case "python" if not block.name:
                 out = io.StringIO()
                 with contextlib.redirect_stdout(out):
-                    exec(compile(block.text, block.id, "exec"), namespace)
+                    exec(compile(block.text.replace(*port), block.id, "exec"), namespace)
                 printed = out.getvalue()
             case "output":
                 assert plain(printed) == plain(block.text), block.id

@@ -26,7 +26,9 @@ def site() -> ModuleType:
 def test_every_page_is_in_the_contents() -> None:
     listed = [page for pages in site().CONTENTS.values() for page in pages]
     made = ["first_steps", "gallery", "reference"]
-    assert sorted(listed) == sorted([*made, *(path.stem for path in (ROOT / "docs").glob("*.md"))])
+    assert sorted(listed) == sorted(
+        [*made, *(path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+    )
 
 
 def test_the_reference_has_every_public_name() -> None:

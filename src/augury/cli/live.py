@@ -24,6 +24,7 @@ from augury.cli.options import (
     task_option,
 )
 from augury.connectors import redacted
+from augury.core.collector import rarely_collected
 from augury.core.errors import AuguryError, Source
 from augury.job import check_registered, load_functions
 from augury.knowledge.graphs import RdfGraph
@@ -157,6 +158,7 @@ def live(
 
             stack.enter_context(exported(service, otlp))
         stack.enter_context(_reports(service, log))
+        stack.enter_context(rarely_collected())
         service.run()
     log("info", f"stopped after {service.metrics}")
 

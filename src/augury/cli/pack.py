@@ -109,11 +109,10 @@ def _settings(params: dict[str, Any]) -> tuple[str, ...]:
     """The settings of the cluster, with Kafka's package where an address needs it."""
     paths = [SourceFile.parse(text).path for text in params["events"]]
     conf: tuple[str, ...] = params["conf"]
-    if not any(path.startswith("kafka://") for path in (*paths, params["output"])):
-        return conf
-    from augury.spark.kafka_topics import package_settings
+    from augury.spark.stream_addresses import check_addresses, with_packages
 
-    return package_settings(conf)
+    check_addresses(paths, params["output"])
+    return with_packages(conf, (*paths, params["output"]))
 
 
 # What is submitted

@@ -24,6 +24,7 @@ from augury.cli.options import (
     task_options,
     until_option,
 )
+from augury.connectors.addresses import CONNECTORS
 from augury.core.errors import RunError
 from augury.core.parallel import available_cores
 from augury.engine import batch
@@ -247,6 +248,8 @@ def run(
     if chosen == "spark":
         run_on_spark(task, cluster, partitions, until, output)
         return
+    for source in task.events:
+        _check_local(source)
     if not options.functions:  # whose Python may use pandas
         without_pandas()
     if show_changes and output.format == "parquet":
@@ -372,6 +375,14 @@ def choose_engine(asked: str | None, in_order: list[str], sources: Iterable[Sour
     return "spark"
 
 
+def _check_local(source: SourceFile) -> None:
+    """Refuses what this process reads as a service only."""
+    scheme, separator, _ = source.path.partition("://")
+    if separator and scheme in CONNECTORS and CONNECTORS[scheme].module != CONNECTORS["file"].module:
+        way = "--engine spark, or augury live" if scheme == "kafka" else "augury live"
+        raise RunError(f"a run in this process reads files, and not {scheme}://", f"say {way}")
+
+
 def check_output(output: str, events: Iterable[str], folder: bool) -> None:
     """Refuses an output that is an input or lies in one; a folder may not hold one either."""
     if output == "-" or "://" in output:
@@ -397,10 +408,14 @@ def run_on_spark(
         task = replace(task, events=tuple(_spooled(source, Path(folder)) for source in task.events))
         for source in task.events:
             source.check()
+        from augury.spark.stream_addresses import check_addresses, with_packages
+
+        paths = [source.path for source in task.events]
+        check_addresses(paths, "-")
         with working("starting Spark"):
             from augury.spark.starting import open_session
 
-            spark = open_session(cluster.master, cluster.conf)
+            spark = open_session(cluster.master, with_packages(cluster.conf, paths))
             from augury.spark.job import SparkJob
             from augury.spark.pipeline import Execution
         with working("reading events"):

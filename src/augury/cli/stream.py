@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     default="-",
     show_default=True,
     metavar="DEST",
-    help="A folder, a topic of Kafka, or - for standard output.",
+    help="A folder, - for standard output, or an address: of Kafka, or of another sink of `augury live`.",
 )
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
 @click.option("--lateness", default="0s", show_default=True, metavar="D", help="How late an event may arrive.")
@@ -122,8 +122,9 @@ def stream(
     """Run a program over events as they come, on Spark.
 
     SRC is a folder, or a pattern in quotes, to which files are added, kafka://host:9092/topic, or - for JSON lines on
-    standard input. Each batch writes a folder DEST/batch=N, or messages to kafka://host:9092/topic; a run that was stopped
-    or killed resumes from its checkpoint. --from, --to and --state are those of `augury live`.
+    standard input. Each batch writes a folder DEST/batch=N, or to an address such as kafka://host:9092/topic or
+    postgres://…/table; a run that was stopped or killed resumes from its checkpoint. --from, --to and --state are those of
+    `augury live`.
     """
     check_registered(options.compiled.plan)
     failed = spark_problem()
@@ -160,16 +161,17 @@ def stream(
 
 
 def _with_packages(options: TaskOptions, output: str, format_: str, cluster: Cluster) -> Cluster:
-    """With what Spark needs for topics, where there are some."""
-    from augury.spark.kafka_topics import check_addresses, is_kafka, package_settings
+    """With what Spark needs for topics, where there are some. Addresses that it cannot use are refused."""
+    from augury.spark.kafka_topics import is_kafka
+    from augury.spark.stream_addresses import check_addresses, connector_scheme, with_packages
 
     paths = [source.path for source in options.sources(options.compiled)]
-    if not any(map(is_kafka, (output, *paths))):
-        return cluster
     check_addresses(paths, output)
-    if format_ != "jsonl":
+    if format_ != "jsonl" and any(map(is_kafka, (output, *paths))):
         raise click.UsageError("a topic takes JSON lines")
-    return replace(cluster, conf=package_settings(cluster.conf))
+    if format_ != "jsonl" and (scheme := connector_scheme(output)) is not None:
+        raise click.UsageError(f"{scheme}:// takes JSON lines")
+    return replace(cluster, conf=with_packages(cluster.conf, (output, *paths)))
 
 
 def run_history(

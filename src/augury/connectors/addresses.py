@@ -45,7 +45,7 @@ class Connector:
 _HERE = "augury.connectors"
 CONNECTORS: dict[str, Connector] = {
     "file": Connector(f"{_HERE}.growing_files"),
-    **dict.fromkeys(("s3", "gs", "abfs", "memory"), Connector(f"{_HERE}.growing_files", "files", writes=False)),
+    **dict.fromkeys(("s3", "gs", "abfs", "memory"), Connector(f"{_HERE}.growing_files", "files")),
     "-": Connector(f"{_HERE}.standard_streams"),
     "kafka": Connector(f"{_HERE}.kafka", "kafka"),
     **dict.fromkeys(("http", "https"), Connector(f"{_HERE}.webhooks", "http")),
@@ -116,6 +116,13 @@ class Address:
         """The address without its options and without what is secret: what names a source or a sink on disk."""
         plain = self.rest if self.scheme in ("file", "-") else f"{self.scheme}://{self.rest}"
         return redacted(f"{self.type}={plain}" if self.type else plain)
+
+    def named(self, what: str, example: str) -> str:
+        """The path, which names a topic or a stream on a host; an address without one or the other is refused."""
+        path = self.path.strip("/")
+        if not path or not self.host:
+            raise RunError(f"{self} names no {what}", hint=f"write it as {example}")
+        return path
 
     def read(self, kind: builtins.type[Options], others: bool = False) -> Options:
         """The options as a frozen dataclass, whose defaults say of what type each is; `others` are refused, or left alone."""

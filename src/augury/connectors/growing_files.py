@@ -1,4 +1,4 @@
-"""Files and folders that grow, here or in an object store (fsspec); and files of answers.
+"""Files and folders that grow, here or in an object store (fsspec); and files of answers, `object_stores.py` those of stores.
 
 A source remembers for each file how far it has read. Only whole lines are read; the last one of a file that is not
 followed may lack its end. A sink is one file of JSON lines, which is cut back to its last position after a crash; with
@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from augury.connectors.addresses import Address
 from augury.connectors.delivery import Delivery, Poison
+from augury.connectors.object_stores import ObjectSink, store_of
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.sink import AnswerSink
 from augury.connectors.source import EventSource, Position, UnavailableError
@@ -79,12 +80,7 @@ class RemoteFiles:
     """The objects of a store. They are complete when they are there, and do not change."""
 
     def __init__(self, address: Address) -> None:
-        import fsspec
-
-        try:
-            self.files = fsspec.filesystem(address.scheme)
-        except ImportError as error:  # the message names the package
-            raise RunError(f"{address}: {error}", hint="pip install s3fs, gcsfs or adlfs") from None
+        self.files = store_of(address)
         self.path = address.rest
 
     def sizes(self) -> dict[str, tuple[int, int]]:
@@ -301,4 +297,4 @@ def source(address: Address) -> EventSource:
 
 
 def sink(address: Address) -> AnswerSink:
-    return FileSink(address)
+    return FileSink(address) if address.scheme == "file" else ObjectSink(address)

@@ -16,14 +16,15 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from augury.connectors.addresses import Address, redacted
 from augury.connectors.delivery import Delivery, Poison, lines_of
-from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topics_of
+from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topic_of, topics_of
 from augury.connectors.payloads import cloud_event_of_headers, decoder_of
 from augury.connectors.rendering import RenderedChanges
 from augury.connectors.sink import AnswerSink
@@ -33,6 +34,7 @@ from augury.core.errors import DataError, RunError
 _PATIENCE = 10.0  # seconds for an answer of the broker
 _DISCOVER = 30.0  # seconds between two looks for new partitions
 _TRANSACTION = 60.0
+_FLUSH = 30.0
 _REFUSED = (
     KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -84,6 +86,7 @@ class KafkaSource(EventSource):
         self.topics = topics_of(address, self.options)
         self._decode = decoder_of(self.options)
         self._headers = [name for name in self.options.headers.split(",") if name]
+        self._plain = self._decode is None and not self._headers and not self.options.time
         self._csv = f"{self.options.columns}\n".encode() if self.options.format == "csv" else b""
         self._problems = BrokerProblems(address)
         self._consumer: Consumer | None = None
@@ -154,38 +157,27 @@ class KafkaSource(EventSource):
             last, self._problems.last = self._problems.last, None
             if last.code() in (KafkaError._ALL_BROKERS_DOWN, *_REFUSED):
                 raise self._problems.error(last)
-        groups: dict[tuple[str, int], list[Any]] = {}
-        for message in messages:
-            error = message.error()
-            if error is None:
-                groups.setdefault((str(message.topic()), int(message.partition() or 0)), []).append(message)
-            elif error.code() == KafkaError._AUTO_OFFSET_RESET or error.code() == KafkaError.OFFSET_OUT_OF_RANGE:
-                raise RunError(
-                    f"{self.address}: the topic no longer holds the messages that follow the saved position",
-                    hint="they were deleted before they were read: begin with another --state directory",
-                )
-            elif error.code() in _REFUSED or error.fatal():
-                raise self._problems.error(error)
-        deliveries = [self._delivery(part, group) for part, group in groups.items()]
+        failed = list(filter(Message.error, messages))
+        for error in map(Message.error, failed):
+            if error is not None:
+                self._raise_fatal(error)
+        whole = [message for message in messages if message.error() is None] if failed else messages
+        deliveries = [self._delivery(part, group) for part, group in _by_part(whole).items()]
         self._measure_lag()
         return deliveries
 
+    def _raise_fatal(self, error: KafkaError) -> None:
+        """Raises an error after which reading cannot go on."""
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise RunError(
+                f"{self.address}: the topic no longer holds the messages that follow the saved position",
+                hint="they were deleted before they were read: begin with another --state directory",
+            )
+        if error.code() in _REFUSED or error.fatal():
+            raise self._problems.error(error)
+
     def _delivery(self, part: tuple[str, int], messages: list[Any]) -> Delivery:
-        lines: list[bytes] = []
-        poison: list[Poison] = []
-        plain = self._decode is None and not self._headers and not self.options.time
-        for message in messages:
-            value, key = message.value(), message.key()
-            if value is None:
-                if key is not None:
-                    lines.append(_revocation(key, message.offset() + 1 if self.options.key == "replace" else None))
-            elif plain and (key is None or self.options.key == "ignore"):
-                lines.append(value)
-            else:
-                try:
-                    lines.append(self._line(message, value, key))
-                except DataError as error:
-                    poison.append(Poison(error.message, value))
+        lines, poison = self._lines(messages)
         self._next[part] = messages[-1].offset() + 1
         if self._csv:
             data, more = b"".join(line.rstrip(b"\n") + b"\n" for line in lines), list[Poison]()
@@ -194,6 +186,28 @@ class KafkaSource(EventSource):
         form = "csv" if self._csv else "jsonl"
         first = messages[0].offset()
         return Delivery(data, self._position(), f"{part[0]}/{part[1]}", form, self._csv, first, poison=(*poison, *more))
+
+    def _lines(self, messages: list[Message]) -> tuple[list[bytes], list[Poison]]:
+        """Messages as lines, and those that are none. Where keys and headers say nothing, the values are the lines."""
+        values, keys = list(map(Message.value, messages)), list(map(Message.key, messages))
+        keyless = self.options.key == "ignore" or keys.count(None) == len(keys)
+        if self._plain and keyless and all(values):
+            return values, []  # type: ignore[return-value]
+        lines: list[bytes] = []
+        poison: list[Poison] = []
+        for message, value, key in zip(messages, values, keys, strict=True):
+            if value is None:
+                if key is not None:
+                    version = int(message.offset() or 0) + 1 if self.options.key == "replace" else None
+                    lines.append(_revocation(key, version))
+            elif self._plain and (key is None or self.options.key == "ignore"):
+                lines.append(value)
+            else:
+                try:
+                    lines.append(self._line(message, value, key))
+                except DataError as error:
+                    poison.append(Poison(error.message, value))
+        return lines, poison
 
     def _position(self) -> Position:
         return {f"{topic}/{number}": offset for (topic, number), offset in self._next.items()}
@@ -204,7 +218,7 @@ class KafkaSource(EventSource):
         replaces = self.options.key == "replace"
         if self._csv:
             return value
-        simple = self._decode is None and not self._headers and not self.options.time and not replaces
+        simple = self._plain and not replaces
         if simple and named and b'"id"' not in value:
             text = value.strip()
             if text.startswith(b"{") and len(text) > 2:
@@ -270,6 +284,15 @@ class KafkaSource(EventSource):
             self._consumer = None
 
 
+def _by_part(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:
+    """The messages of each partition, which come in runs."""
+    groups: dict[tuple[str, int], list[Message]] = {}
+    for topic, some in groupby(messages, Message.topic):
+        for number, run in groupby(some, Message.partition):
+            groups.setdefault((str(topic), int(number or 0)), []).extend(run)
+    return groups
+
+
 def _part(name: str) -> tuple[str, int]:
     topic, _, number = name.rpartition("/")
     return topic, int(number)
@@ -283,15 +306,14 @@ def _revocation(key: bytes, version: int | None) -> bytes:
 class KafkaSink(AnswerSink):
     def __init__(self, address: Address) -> None:
         self.address, self.options = address, address.read(KafkaSinkOptions)
-        self.topic = address.path.strip("/")
-        if not self.topic or not address.host:
-            raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
+        self.topic = topic_of(address)
         self._problems = BrokerProblems(address)
         self._producer: Producer | None = None
         self._steps: Consumer | None = None
         self._run = ""
         self._last: int | None = None
         self._failed: list[tuple[str, bytes]] = []
+        self._undelivered = 0
 
     def open(self, position: Position | None) -> int | None:
         self._run = (position or {}).get("run") or uuid.uuid4().hex
@@ -311,7 +333,7 @@ class KafkaSink(AnswerSink):
             "compression.type": self.options.compression,
             "queue.buffering.max.messages": 200_000,
             "reconnect.backoff.max.ms": 1000,
-            "message.timeout.ms": 30_000,
+            "message.timeout.ms": int(_FLUSH * 1000),
             "retry.backoff.ms": 5,  # a transaction waits so long for the end of the one before
             "retry.backoff.max.ms": 20,
             "error_cb": self._problems,
@@ -319,6 +341,8 @@ class KafkaSink(AnswerSink):
         if self.options.transactions:
             name = self.options.id or f"augury-{self.topic}"
             settings |= {"transactional.id": name, "transaction.timeout.ms": 60_000}
+        else:  # nothing else says that a message was given up
+            settings |= {"on_delivery": self._note_undelivered, "delivery.report.only.error": True}
         producer = Producer(settings)
         try:
             if self.options.transactions:
@@ -343,8 +367,9 @@ class KafkaSink(AnswerSink):
         remaining = [step for step in steps if self._last is None or step.step > self._last]
         try:
             if not self.options.transactions:
+                self._undelivered = 0
                 self._produce(producer, remaining)
-                if producer.flush(30.0):
+                if producer.flush(_FLUSH) or self._undelivered:
                     raise UnavailableError(f"{self.address}: not all messages could be written")
             elif remaining:
                 producer.begin_transaction()
@@ -359,6 +384,12 @@ class KafkaSink(AnswerSink):
             raise self._raised(error) from None
         refused, self._failed = self._failed, []
         return refused
+
+    def _note_undelivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            self._failed.append((error.str(), message.value() or b""))
+        else:
+            self._undelivered += error is not None
 
     def _produce(self, producer: Producer, steps: Sequence[RenderedChanges]) -> None:
         topic, produce = self.topic, producer.produce

@@ -38,11 +38,14 @@ class KafkaSinkOptions(KafkaConnection):
     compression: str = "lz4"
 
 
+def topic_of(address: Address) -> str:
+    """The topic that an address names."""
+    return address.named("topic", "kafka://host:9092/topic")
+
+
 def topics_of(address: Address, options: KafkaSourceOptions) -> list[str]:
     """The topics that an address names; refuses options that mean nothing."""
-    topics = [topic for topic in address.path.strip("/").split(",") if topic]
-    if not topics or not address.host:
-        raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
+    topics = [topic for topic in topic_of(address).split(",") if topic]
     if options.key not in ("id", "replace", "ignore"):
         raise RunError(f"{address}: the key of a message is its `id`, `replace` or `ignore`, not `{options.key}`")
     if options.start not in ("earliest", "latest"):

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import nats
 import orjson
+from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, NoServersError
 from nats.errors import TimeoutError as NoAnswer
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
@@ -51,7 +51,7 @@ class JetStream:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self.client: Any = None
+        self.client: Any = Client()
         self.js: Any = None
         self.stream = options.stream
 
@@ -68,7 +68,11 @@ class JetStream:
             raise UnavailableError(message) from None
 
     def open(self) -> None:
-        self.do(self._open())
+        try:
+            self.do(self._open())
+        except (UnavailableError, RunError):
+            self.close()
+            raise
 
     async def _open(self) -> None:
         problems: list[Exception] = []
@@ -78,7 +82,7 @@ class JetStream:
 
         login = {"user": self.address.user, "password": self.address.password} if self.address.user else {}
         try:
-            self.client = await nats.connect(
+            await self.client.connect(
                 f"nats://{self.address.host}",
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
@@ -98,8 +102,11 @@ class JetStream:
                 self.stream = name
 
     async def _end(self) -> None:
-        if self.client is not None:
-            await self.client.close()
+        await self.client.close()
+        transport = getattr(self.client, "_transport", None)
+        if transport is not None:  # of a connection that was lost, which the client leaves open
+            transport.close()
+            await asyncio.sleep(0)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -114,10 +121,7 @@ class JetStream:
 
 
 def _subject_of(address: Address) -> str:
-    subject = address.path.strip("/")
-    if not subject or not address.host:
-        raise RunError(f"{address} names no subject", hint="write it as nats://host:4222/subject")
-    return subject
+    return address.named("subject", "nats://host:4222/subject")
 
 
 class SubjectSource(EventSource):
@@ -131,8 +135,9 @@ class SubjectSource(EventSource):
     def open(self, position: Position | None) -> None:
         self.close()
         self._last, self._taken = (position or {}).get("last", 0), []
-        self._connection = connection = JetStream(self.address, self.options, [self.subject])
+        connection = JetStream(self.address, self.options, [self.subject])
         connection.open()
+        self._connection = connection
         connection.do(self._subscribe(connection))
 
     async def _subscribe(self, connection: JetStream) -> None:
@@ -219,8 +224,8 @@ class SubjectSink(AnswerSink):
     def _connect(self) -> JetStream:
         self.close()
         connection = JetStream(self.address, self.options, [f"{self.subject}.>"])
-        self._connection = connection
         connection.open()
+        self._connection = connection
         return connection
 
     def write(self, steps: Sequence[RenderedChanges]) -> list[tuple[str, bytes]]:

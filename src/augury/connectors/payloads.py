@@ -5,17 +5,22 @@ A decoder makes of a payload a line of JSON; of JSON and CSV the payload is the 
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import struct
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import orjson
 
+from augury.connectors.addresses import hide, redacted
+from augury.connectors.source import UnavailableError
 from augury.core.errors import DataError, RunError
 
 Decoder: TypeAlias = Callable[[bytes], dict[str, Any]]
@@ -64,9 +69,11 @@ class AvroDecoder:
     def __init__(self, options: Any) -> None:
         import fastavro
 
+        self._unreadable = (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType)
         self._read = fastavro.schemaless_reader
         self._parse = fastavro.parse_schema
         self.registry = options.registry.rstrip("/")
+        hide(unquote(urlsplit(self.registry).password or ""))
         if not self.registry and not options.schema:
             raise RunError("Avro needs a schema", hint="?registry=http://… or ?schema=readings.avsc")
         self._schema = self._parse(orjson.loads(Path(options.schema).read_bytes())) if options.schema else None
@@ -78,12 +85,20 @@ class AvroDecoder:
             number, payload = unframed(payload)
             schema = self._schemas.get(number)
             if schema is None:
-                schema = self._schemas[number] = self._parse(orjson.loads(fetched_schema(self.registry, number)))
+                schema = self._schemas[number] = self._fetched(number)
         try:
             result: dict[str, Any] = self._read(io.BytesIO(payload), schema, None)  # type: ignore[assignment,arg-type]
         except (EOFError, ValueError, IndexError, TypeError, KeyError, struct.error) as error:
             raise DataError(f"malformed Avro: {type(error).__name__}") from None
         return result
+
+    def _fetched(self, number: int) -> Any:
+        """A schema of the registry."""
+        text = fetched_schema(self.registry, number)
+        try:
+            return self._parse(orjson.loads(text))
+        except (ValueError, TypeError, KeyError, *self._unreadable) as error:
+            raise DataError(f"the schema {number} is no Avro schema that stands by itself: {error}") from None
 
 
 class ProtobufDecoder:
@@ -143,12 +158,29 @@ def _behind_indexes(payload: bytes) -> bytes:
 
 
 def fetched_schema(registry: str, number: int) -> str:
-    """The text of a schema in a registry."""
+    """The text of a schema in a registry, by its REST interface. Raises UnavailableError where it may be there later."""
+    parts, headers = urlsplit(registry), {"Accept": "application/vnd.schemaregistry.v1+json"}
+    if parts.username:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
+    shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    request = urllib.request.Request(f"{shown}/schemas/ids/{number}", headers=headers)
     try:
-        with urllib.request.urlopen(f"{registry}/schemas/ids/{number}", timeout=_TIMEOUT) as answer:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
             return str(json.load(answer)["schema"])
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"the schema {number} cannot be fetched: {error}") from None
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (401, 403):
+            raise RunError(
+                f"the schema registry {shown} answers {error.code}", hint="check user and password"
+            ) from None
+        if error.code == 404:
+            raise DataError(f"the schema registry has no schema {number}") from None
+        raise UnavailableError(f"the schema registry {shown} answers {error.code}") from None
+    except OSError as error:
+        raise UnavailableError(f"the schema registry {shown} cannot be reached: {redacted(error)}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnavailableError(f"{shown} does not answer as a schema registry does") from None
 
 
 # CloudEvents

@@ -60,10 +60,7 @@ def _client(address: Address, ca: str) -> Any:
 
 
 def _stream_of(address: Address) -> str:
-    stream = address.path.strip("/")
-    if not stream or not address.host:
-        raise RunError(f"{address} names no stream", hint="write it as redis://host:6379/stream")
-    return stream
+    return address.named("stream", "redis://host:6379/stream")
 
 
 def _problem(address: Address, error: redis.RedisError) -> RunError | UnavailableError:

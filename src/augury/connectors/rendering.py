@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from augury.sinks import Answers, jsonl
+from augury.sinks.texts import data_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def rendered(step: int, answers: Iterable[Answers[Any]], trace: bool = True) -> 
         for chunk in each.chunks(trace=trace):
             pieces = chunk.pieces
             lines = chunk.interleaved([jsonl.piece_lines(piece, names[piece.type], each.clock) for piece in pieces])
-            result.lines.extend(line.rstrip(b"\n") for line in lines.cast(pa.binary()).to_pylist())
+            result.lines.extend(_lines_of(lines))
             result.ids.extend(chunk.interleaved([piece.ids for piece in pieces]).to_pylist())
             for column, name in ((result.ops, "op"), (result.types, "type")):
                 if len(pieces) == 1:
@@ -42,3 +43,8 @@ def rendered(step: int, answers: Iterable[Answers[Any]], trace: bool = True) -> 
                     whole = [pa.repeat(pa.scalar(getattr(piece, name) or "insert"), len(piece)) for piece in pieces]
                     column.extend(chunk.interleaved(whole).to_pylist())
     return result
+
+
+def _lines_of(lines: Any) -> list[bytes]:
+    """The items of an array of lines, without their ends: no other character of a line is one."""
+    return bytes(data_of(lines)).split(b"\n")[:-1]

@@ -142,6 +142,8 @@ class _Admitter:
             for type in named:
                 self.accepted[type], self.replaced[type] = columns.stand[type].copy(), columns.replaced[type].copy()
             self.admission.version_columns = columns.versions
+            if not any(mask.any() for mask in columns.others.values()):
+                return
         for type, row, _ in _in_order(named, ()):
             if columns is None or columns.others[type][row]:
                 self._accept(type, row, bool(late[type][row]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import repeat
+from dataclasses import dataclass, replace
+from itertools import chain, compress, repeat
 
 import numpy as np
 
 from augury.algebra.plan import Plan, Predicate
-from augury.core.arrays import Array
+from augury.core.arrays import Array, Mask, RowIds
 from augury.core.model import Event, OrderKey
 from augury.core.versions import InputVersions
 from augury.engine.circuit import Circuit
@@ -21,15 +21,37 @@ InputRow = tuple[Events, int]  # an input event: its table, and its row there
 CopyKey = tuple[object, ...]  # identifies the rows of one event: their type, and the arguments that are not its own
 
 
+@dataclass(frozen=True)
+class NamedRows:
+    """Many rows that came in one step, with their ids."""
+
+    events: Events
+    rows: RowIds
+    ids: Sequence[str | None]
+    step: int
+
+    def by_id(self) -> dict[str, InputRow]:
+        """The first row of each id."""
+        rows = zip(repeat(self.events), reversed(self.rows.tolist()))
+        result = dict(zip(reversed(self.ids), rows, strict=False))
+        result.pop(None, None)
+        return result  # type: ignore[return-value]
+
+    def moved(self, moved: Mapping[int, Array]) -> NamedRows:
+        """The rows that are left after a compaction, with their new numbers."""
+        rows = moved[id(self.events.out.table)][self.rows]
+        kept = rows >= 0
+        return replace(self, rows=rows[kept], ids=list(compress(self.ids, kept.tolist())))
+
+
 class InputIds:
     """The ids of the inputs of a session. What a step changes is written down, so that `undo` can restore it."""
 
     def __init__(self, circuit: Circuit, plan: Plan) -> None:
         self.circuit, self.plan = circuit, plan
         self._by_id: dict[str, InputRow] = {}
-        self._waiting: list[
-            tuple[Events, int, Sequence[str | None], int]
-        ] = []  # rows whose ids are not in it yet, by step
+        self._waiting: list[NamedRows] = []  # rows whose ids are not in it yet
+        self._waiting_ids: set[str | None] = set()
         self._step = 0
         # An event has several rows where it is in several slices of time, or comes with what facts say of it.
         self.copied = bool(plan.hidden or plan.aliases)
@@ -45,20 +67,27 @@ class InputIds:
     @property
     def by_id(self) -> dict[str, InputRow]:
         """The rows of ids. Those of many events are put in when one is first looked up."""
-        waiting, self._waiting = self._waiting, []
-        for events, first, ids, step in waiting:
-            if step == self._step:
-                self._new += [id for id in ids if id is not None and id not in self._by_id]
-            rows = list(zip(repeat(events), range(first, first + len(ids))))
-            new = dict(zip(reversed(ids), reversed(rows), strict=True))  # of equal ids the first row
-            new.pop(None, None)
-            named: dict[str, InputRow] = new  # type: ignore[assignment]
-            self._by_id = named | self._by_id if self._by_id else named
+        for waiting in self._waiting:
+            new = waiting.by_id()
+            for id in new.keys() & self._by_id.keys():
+                del new[id]
+            if waiting.step == self._step:
+                self._new += new
+            self._by_id.update(new)
+        if self._waiting:
+            self._waiting, self._waiting_ids = [], set()
         return self._by_id
 
     @by_id.setter
     def by_id(self, rows: dict[str, InputRow]) -> None:
-        self._by_id, self._waiting = rows, []
+        self._by_id, self._waiting, self._waiting_ids = rows, [], set()
+
+    def held(self, ids: Sequence[str]) -> Mask:
+        """Which of some ids name an event."""
+        result = np.zeros(len(ids), bool)
+        for collection in filter(None, (self._by_id, self._waiting_ids)):
+            result |= np.fromiter(map(collection.__contains__, ids), bool, len(ids))
+        return result
 
     def find(self, id: str) -> InputRow | None:
         """The event that an id names. Ids that are made from contents are computed when one is first looked up."""
@@ -121,7 +150,8 @@ class InputIds:
             return
         if len(ids) >= FEW and not self.copied:
             self.unnamed = self.unnamed or None in ids
-            self._waiting.append((events, first, ids, self._step))
+            self._waiting.append(NamedRows(events, np.arange(first, first + len(ids)), ids, self._step))
+            self._waiting_ids.update(ids)
             return
         for row, id in enumerate(ids, first):
             if id is None:
@@ -160,7 +190,8 @@ class InputIds:
     def undo(self) -> None:
         """Restores the ids of the beginning of the step. It may be broken off and called again."""
         self.unnamed = self._had_unnamed
-        self._waiting = [item for item in self._waiting if item[3] != self._step]
+        self._waiting = [rows for rows in self._waiting if rows.step != self._step]
+        self._waiting_ids = set(chain.from_iterable(rows.ids for rows in self._waiting))
         del self.versions.columns[self._had_columns :]
         for name in self._new:
             self._forget(name)
@@ -185,9 +216,15 @@ class InputIds:
             number = int(moved[id(row[0].out.table)][row[1]])
             return (row[0], number) if number >= 0 else None
 
-        before = self.by_id
-        self._keep(moved_row)
-        self.tombstones = self.tombstones - (before.keys() - self.by_id.keys())
+        before = self.by_id if self.tombstones or self.copied else {}
+        if self.copied:
+            self._keep(moved_row)
+        else:
+            self._by_id = _moved_rows(self._by_id, moved)
+            left = (rows.moved(moved) for rows in self._waiting)
+            self._waiting = [rows for rows in left if len(rows.ids)]
+            self._waiting_ids = set(chain.from_iterable(rows.ids for rows in self._waiting))
+        self.tombstones = {id for id in self.tombstones if id in self._by_id or id not in before}
         self.looked_up = {id(e): e.out.table.n for e in self.circuit.inputs.values() if id(e) in self.looked_up}
         if settled is not None and self.versions:
             self.versions = self.versions.forgetting(settled)
@@ -213,6 +250,21 @@ class InputIds:
             for row in rows:
                 if events.given_id(row) is None and events.id(row) in self.tombstones:
                     yield row
+
+
+def _moved_rows(rows: Mapping[str, InputRow], moved: Mapping[int, Array]) -> dict[str, InputRow]:
+    """The rows of ids after a compaction, without those that are gone. `moved` has the new number of each row, by table."""
+    if not rows:
+        return {}
+    events = [row[0] for row in rows.values()]
+    owners = np.fromiter(map(id, events), np.int64, len(events))
+    numbers = np.fromiter((row[1] for row in rows.values()), np.int64, len(events))
+    for owner, each in {id(each): each for each in events}.items():
+        mine = owners == owner
+        numbers[mine] = moved[id(each.out.table)][numbers[mine]]
+    kept = numbers >= 0
+    left = zip(compress(events, kept), numbers[kept].tolist(), strict=True)
+    return dict(zip(compress(rows, kept), left, strict=True))
 
 
 def is_content_id(id: str) -> bool:

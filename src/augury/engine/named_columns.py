@@ -71,13 +71,12 @@ def by_columns(batches: Mapping[Predicate, Batch], ids: InputIds, named: Collect
 
 
 def _apart(names: list[str], ids: InputIds, named: Collection[str]) -> Mask:
-    """By code, whether an id is known already, or the step says something else of it."""
-    if not (ids.by_id or ids.tombstones or ids.versions or ids.unnamed or named):
-        return np.zeros(max(1, len(names)), bool)
-
-    def is_apart(id: str) -> bool:
-        if id in ids.by_id or id in ids.tombstones or id in named or (ids.unnamed and is_content_id(id)):
-            return True
-        return id in ids.versions
-
-    return np.array([*map(is_apart, names), False], bool)
+    """By code, whether an id is known already, or the step says something else of it; the last item is that of no id."""
+    apart = np.zeros(len(names) + 1, bool)
+    apart[:-1] = ids.held(names)
+    for names_of in (ids.tombstones, named, ids.versions):
+        if names_of:
+            apart[:-1] |= np.fromiter(map(names_of.__contains__, names), bool, len(names))
+    if ids.unnamed:
+        apart[:-1] |= np.fromiter(map(is_content_id, names), bool, len(names))
+    return apart

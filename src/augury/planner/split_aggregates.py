@@ -22,7 +22,7 @@ from augury.algebra.plan import Plan
 from augury.algebra.properties import correlation_key, finality_delays
 from augury.algebra.rule_terms import just_windows, makes_windows, windows_by_key
 from augury.algebra.stages import ANYWHERE, PART
-from augury.algebra.terms import Aggregate, Const, Moment, Var, Wild, variables, walk
+from augury.algebra.terms import Aggregate, Apply, Const, Expr, Moment, Var, Wild, variables, walk
 
 _EVENTS = (n.Scan, n.Instant, n.SessionWindow, n.Run, n.Graph)
 
@@ -180,7 +180,15 @@ def _combines(total: n.Total) -> bool:
     part = total.aggregate
     if part.distinct:
         return part.function == "count" and len(part.args) == 1 and isinstance(part.args[0], Var)
-    return part.function in COMBINED and all(isinstance(arg, Var) for arg in part.args)
+    return part.function in COMBINED and not any(map(_may_fail, part.args))
+
+
+def _may_fail(arg: Expr) -> bool:
+    """Whether an argument may be an error, which would take a part away and not the whole; `sum(V where c)` has none."""
+    match arg:
+        case Apply("if", (_, Var() | Const(), Const())) | Var():
+            return False
+    return True
 
 
 def _same(windows: Windows, window: str) -> tuple[n.Condition, ...]:

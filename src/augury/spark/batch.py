@@ -122,8 +122,7 @@ class Detections(Outputs):
             return answers.where((F.col("end") <= F.lit(self.until)) | (F.col("type") < 0))
         if not any(_ends_ahead(rule) for rule in plan.rules):
             return answers
-        ahead = answers.crossJoin(F.broadcast(self._now)).where((F.col("end") <= F.col("now")) | (F.col("type") < 0))
-        return ahead.drop("now")
+        return self._with_now(answers).where((F.col("end") <= F.col("now")) | (F.col("type") < 0)).drop("now")
 
     @cached_property
     def _all(self) -> DataFrame:
@@ -136,15 +135,30 @@ class Detections(Outputs):
         """All events and revocations, by source."""
         return [self.pipeline.checked(source) for source in self.pipeline.sources if source.tells_time]
 
-    @property
-    def _now(self) -> DataFrame:
-        """The clock at the end: `until`, or the greatest end of an event."""
-        return self._all.agg((F.max("end") if self.until is None else F.lit(self.until)).alias("now"))
+    @cached_property
+    def _span(self) -> tuple[int, int] | None:
+        """The least and the greatest end of an event, where all sources say so: else Spark reads them once more."""
+        spans = [source.span for source in self.pipeline.sources if source.tells_time]
+        filled = [span for span in spans if span is not None]
+        if not filled or len(filled) < len(spans):
+            return None
+        return min(first for first, _ in filled), max(last for _, last in filled)
+
+    def _with_now(self, frame: DataFrame) -> DataFrame:
+        """With the clock at the end: `until`, or the greatest end of an event."""
+        now = self.until if self.until is not None else self._span[1] if self._span is not None else None
+        if now is not None:
+            return frame.withColumn("now", F.lit(now).cast("bigint"))
+        return frame.crossJoin(F.broadcast(self._all.agg(F.max("end").alias("now"))))
 
     def _first(self) -> DataFrame:
         """Of all events that stand the first end, which opens windows by the clock."""
-        standing = self._standing(reduce(DataFrame.unionByName, self._told))
-        first = standing.agg(F.min("end").alias("end")).where(F.col("end").isNotNull())
+        pipeline = self.pipeline
+        if self._span is not None and not (pipeline.ops or pipeline.versions):
+            first = pipeline.spark.range(1, numPartitions=1).select(F.lit(self._span[0]).cast("bigint").alias("end"))
+        else:
+            standing = self._standing(reduce(DataFrame.unionByName, self._told))
+            first = standing.agg(F.min("end").alias("end")).where(F.col("end").isNotNull())
         code = F.lit(self.pipeline.layout.codes[INPUT]).alias("type")
         return first.select(code, F.lit(1).cast("tinyint").alias("op"), F.col("end").alias("start"), "end")
 
@@ -157,7 +171,7 @@ class Detections(Outputs):
             length = can_slice(staged, stage, pipeline.longest)
         work = pipeline.work(staged, stage, "final")
         if asks_the_clock(stage):
-            frame = frame.crossJoin(F.broadcast(self._now))
+            frame = self._with_now(frame)
         if length is not None:
             frame = self._sliced(frame, pipeline.clock.length(length))
             work = replace(work, plan=sliced(work.plan), slice=1)
@@ -249,9 +263,8 @@ class Detections(Outputs):
     def _sliced(self, frame: DataFrame, longest: int) -> DataFrame:
         """Every event in all slices to whose answers it may belong; `slice_length` says how long they are."""
         start = F.col("start") if "start" in frame.columns else F.col("end")
-        sources = [source for source in self.pipeline.sources if source.tells_time]
-        spans = [source.span for source in sources]
-        if None in spans:
+        if self._span is None:
+            sources = [source for source in self.pipeline.sources if source.tells_time]
             ends = reduce(DataFrame.unionByName, [self.pipeline.raw(source).select("end") for source in sources])
             span = F.coalesce(F.max("end") - F.min("end"), F.lit(0))
             parts = F.lit(2 * self.partitions)
@@ -259,8 +272,7 @@ class Detections(Outputs):
             length = F.greatest(F.lit(1), F.lit(longest), length.cast("bigint"))
             frame = frame.crossJoin(F.broadcast(ends.agg(length.alias("slice_length"))))
         else:
-            filled = [span for span in spans if span is not None]
-            whole = max(last for _, last in filled) - min(first for first, _ in filled)
+            whole = self._span[1] - self._span[0]
             frame = frame.withColumn(
                 "slice_length", F.lit(slice_length(longest, whole, self.partitions)).cast("bigint")
             )

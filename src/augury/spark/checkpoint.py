@@ -16,6 +16,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from augury.compiled import Compiled
+from augury.connectors import redacted
 from augury.core.clock import SECOND, Clock, read_duration, show_duration
 from augury.core.errors import DataError, RunError, SnapshotError, Source, counted
 from augury.engine.saved import write_file
@@ -39,6 +40,7 @@ from augury.spark.kafka_topics import is_kafka
 from augury.spark.packages import SHIFT
 from augury.spark.starting import usual_buckets
 from augury.spark.state import NEW, check_program
+from augury.spark.stream_addresses import connector_scheme
 from augury.spark.upgrading import StreamSetting, Upgrade, upgrade
 
 StreamFormat = Literal["jsonl", "csv", "parquet"]
@@ -165,7 +167,7 @@ class StreamOptions:
             "graphs": [[_whole(str(graph.source)), graph.entailment] for graph in task.graphs],
             "on_error": settings.on_error,
             "strict": settings.strict,
-            "output": self.output if self._is_elsewhere else _whole(self.output),
+            "output": redacted(self.output) if self._is_elsewhere else _whole(self.output),
             "late": self.late and _whole(self.late),
             "folders": self.folders if self.output != "-" else {},
             "ahead": self.ahead,
@@ -241,7 +243,7 @@ class StreamOptions:
     @property
     def _is_elsewhere(self) -> bool:
         """Whether answers go to no folder."""
-        return self.output == "-" or self.output.startswith("kafka://")
+        return self.output == "-" or is_kafka(self.output) or connector_scheme(self.output) is not None
 
     @property
     def folders(self) -> dict[str, str]:
@@ -325,7 +327,9 @@ class StreamOptions:
         if self.task.settings.emit == "early" and self.format != "jsonl":
             raise RunError(f"state of early answers is computed anew beside JSON lines, not {self.format}", NEW)
         if topic := next((p for p in (self.output, *(s.path for s in self.task.events)) if is_kafka(p)), None):
-            raise RunError(f"state is computed anew from files, and {topic} is a topic", NEW)
+            raise RunError(f"state is computed anew from files, and {redacted(topic)} is a topic", NEW)
+        if (scheme := connector_scheme(self.output)) is not None:
+            raise RunError(f"state is computed anew beside the answers in a folder, and not in {scheme}://", NEW)
         gone = sorted(path for path in self.files if not _is_there(path))
         if gone and not self.archived:
             raise RunError(

@@ -9,6 +9,7 @@ tombstone retracts it. A batch that is repeated after a crash writes its message
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from augury.connectors import Address
-from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topics_of
+from augury.connectors.kafka_options import KafkaConnection, KafkaSinkOptions, KafkaSourceOptions, topic_of, topics_of
 from augury.core.errors import RunError
 from augury.spark.inputs import PATH
 from augury.spark.line_reader import LINE, START
@@ -57,15 +58,14 @@ def _source_options(text: str) -> tuple[Address, KafkaSourceOptions]:
     return address, options
 
 
-def check_addresses(sources: list[str], sink: str) -> None:
-    """Refuses addresses that Spark cannot use, before it starts."""
+def check_topics(sources: Sequence[str], sink: str) -> None:
+    """Refuses topics with options that Spark does not have."""
     for text in filter(is_kafka, sources):
         _source_options(text)
     if is_kafka(sink):
         address = Address.parse(sink)
         address.read(KafkaSinkOptions)
-        if not address.path.strip("/") or not address.host:
-            raise RunError(f"{address} names no topic", hint="write it as kafka://host:9092/topic")
+        topic_of(address)
 
 
 def _connected(frame: Any, address: Address, options: KafkaConnection) -> Any:
@@ -121,4 +121,4 @@ def write_messages(answers: DataFrame, text: str) -> None:
         value = F.when(F.col("op") != "retract", value)
     messages = answers.select(F.col("id").alias("key"), value.alias("value"))
     writer = _connected(messages.write.format("kafka"), address, options)
-    writer.option("topic", address.path.strip("/")).option("kafka.compression.type", options.compression).save()
+    writer.option("topic", topic_of(address)).option("kafka.compression.type", options.compression).save()

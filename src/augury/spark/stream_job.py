@@ -38,8 +38,10 @@ from augury.spark.outbox import Outbox, Write
 from augury.spark.packages import SHIFT
 from augury.spark.pipeline import Execution
 from augury.spark.relocation import relocate
+from augury.spark.sink_batches import SinkBatches
 from augury.spark.spool import MAKE_ROOM, Spool
 from augury.spark.stream import AHEAD, LATE, REJECTED, REPEATED, RETRACTED, DetectionStream, Version, late_rows
+from augury.spark.stream_addresses import connector_scheme
 
 _FEW = 100_000  # rows that are one file
 _LOG = 16 << 20  # bytes of log that are kept at most
@@ -141,6 +143,8 @@ class StreamJob(FileRun):
         relocate(home, home.absolute())  # the checkpoint may have been moved
         self.outbox = Outbox(options.checkpoint / "output", options.folders)
         self.outbox.recover()
+        elsewhere = connector_scheme(options.output) is not None
+        self.sink = SinkBatches(options.output, options.checkpoint, notify) if elsewhere else None
         self.kept = KeptInputs.of(options.checkpoint)
         if options.keeps is not None:
             check_keeping(task.events)
@@ -216,6 +220,8 @@ class StreamJob(FileRun):
             self._keep_inputs()
         finally:
             query.stop()
+            if self.sink is not None:
+                self.sink.close()
 
     def _keep_inputs(self) -> None:
         """Copies what the last batches have read, where inputs are kept."""
@@ -262,7 +268,7 @@ class StreamJob(FileRun):
             late, rejected = counts.get(LATE, 0) + counts.get(AHEAD, 0), counts.get(REJECTED, 0)
             gone = rows.where(F.col("type") == RETRACTED) if counts.get(RETRACTED) else None
             detections += counts.get(RETRACTED, 0)
-            parts = self._answers(rows.where(F.col("type") >= 0), detections, gone) if detections else {}
+            parts = self._answers(rows.where(F.col("type") >= 0), detections, number, gone) if detections else {}
             if late or rejected:
                 parts |= self._late(late_rows(rows))
             if parts:
@@ -306,7 +312,7 @@ class StreamJob(FileRun):
         schema = f"op string, type string, args string, start {time}, end {time}, id string{trace}"
         return result.unionByName(gone.select(F.from_json(_text(), schema).alias("_")).select("_.*"))
 
-    def _answers(self, rows: DataFrame, count: int, gone: DataFrame | None = None) -> dict[str, Write]:
+    def _answers(self, rows: DataFrame, count: int, batch: int, gone: DataFrame | None = None) -> dict[str, Write]:
         """The answers of a batch, and those of types that are gone: printed at once, or what writes them."""
         pipeline, outputs = self.pipeline, self.task.plan.outputs
         changes = self.task.settings.emit == "early"
@@ -316,6 +322,9 @@ class StreamJob(FileRun):
         few = rows.coalesce(1) if count <= _FEW else rows
         if is_kafka(self.options.output):
             write_messages(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), self.options.output)
+            return {}
+        if self.sink is not None:
+            self.sink.write(self._with_gone(few, gone).withColumn("args", F.parse_json("args")), batch)
             return {}
         match self.options.format:
             case "jsonl":
