@@ -476,7 +476,7 @@ class Processor:
         counts = {"matches": matches, "retracted": changed - matches}
         counts |= {"late": codes[LATE], "ahead": codes[AHEAD], "rejected": codes[REJECTED]}
         said = {"stage": self.fingerprint["stage"], "bucket": bucket}
-        return json.dumps(said | meter.figures(**counts), ensure_ascii=False)
+        return json.dumps(said | meter.figures(**counts), ensure_ascii=False, default=int)  # some counts are NumPy's
 
     def version(self, program: dict[str, Any]) -> int | None:
         return self.programs.index(program) if program in self.programs else None
