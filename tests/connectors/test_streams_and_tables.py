@@ -186,6 +186,7 @@ def test_nats_streams(nats: Server, tmp_path: Path) -> None:
         open_sink("nats://127.0.0.1:1/x").open(None)
 
 
+@pytest.mark.skipif(not LONG, reason="waits until the client gives up: AUGURY_LONG=1")
 def test_nats_behind_a_network_that_is_cut(nats: Server, tmp_path: Path) -> None:
     streams, wire = JetStreams(nats), Wire(nats.port)
     base = f"nats://augury:secret@127.0.0.1:{wire.port}"

@@ -472,6 +472,8 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "no database": (lambda d: d / "none.sqlite", ASKED, "none.sqlite: no such file"),
     "unknown ending": (lambda d: written(d / "s.xlsx", "x"), ASKED, "s.xlsx: is neither CSV, JSON lines, Parquet, Arrow nor a database by its name\n"
                        "  hint: name it .csv, .jsonl, .parquet, .arrow, .duckdb or .sqlite"),
+    "a table that changes": (lambda _: "postgres://me:hidden@localhost/shop?table=store", ASKED, "postgres://: is followed while it changes, which `augury live --facts` does\n"
+                             "  hint: for a run or a stream on Spark write the table to a file, or give it in Python: facts={name: frame}"),
     "twice": (lambda d: written(d / "s.csv", "id,id\n1,2\n"), ASKED, "s.csv:1: the column `id` occurs twice"),
     "twice in a query": (lambda d: f"{_shop(d / 's.db')}:SELECT id, id FROM stores", ASKED, "s.db: the column `id` occurs twice"),
     "twice in a table": (lambda _: pa.Table.from_arrays([pa.array([1])] * 2, ["id", "id"]), ASKED, "facts `store`: the column `id` occurs twice"),

@@ -128,6 +128,10 @@ def _from_path(name: str, path: str, plan: Plan, clock: Clock, skipped: Skipped)
     return _from_source(name, source, plan, clock, skipped)
 
 
+# Addresses of tables and topics of facts that change (`connectors/`), which may have passwords.
+_FOLLOWED = ("postgres", "postgresql", "kafka", "redis", "nats", "mqtt", "delta")
+
+
 def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skipped: Skipped) -> list[StatementTable]:
     from augury.knowledge.sheets import facts_of_sheets
 
@@ -144,6 +148,13 @@ def _from_source(name: str, source: SourceFile, plan: Plan, clock: Clock, skippe
 
 
 def _check_form(source: SourceFile) -> None:
+    scheme, separator, _ = source.path.partition("://")
+    if separator and scheme in _FOLLOWED:
+        raise DataError(
+            "is followed while it changes, which `augury live --facts` does",
+            f"{scheme}://",
+            "for a run or a stream on Spark write the table to a file, or give it in Python: facts={name: frame}",
+        )
     try:
         source.check()
     except DataError as error:
