@@ -359,6 +359,8 @@ def correlation_key(rule: n.Rule) -> tuple[str, ...]:
     if rule.collects:
         # What is collected is split by what the rule's row has, and by what makes groups.
         shared.append(n.bound_vars(rule.body).union(*(other.by for other in rule.collects)))
+    if any(isinstance(condition, n.NoneInside) for node in n.walk(rule.body) for condition in n.conditions(node)):
+        shared.append(n.bound_vars(rule.body))  # an absence is asked before anything is collected
     if rule.top is not None:
         shared.append(rule.top.per)
     if rule.at_most is not None:

@@ -140,7 +140,7 @@ class _Splitting:
         windows = self._windows(self.rule)[condition.window]
         if windows.unit != "us":
             return condition
-        by = tuple(sorted(self._shared(self.rule, condition.pattern)))
+        by = tuple(sorted(n.bound_vars(condition.pattern) & n.bound_vars(self.rule.body)))
         inner = n.Rule("", "", (), n.Label(condition.window, n.Every(windows)))
         inner = replace(inner, collects=(n.Collect(condition.pattern, condition.window, by=by),))
         return replace(condition, pattern=self._part(by, bool(correlation_key(inner)), inner))
